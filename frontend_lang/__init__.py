@@ -1,0 +1,1 @@
+"""The prompt-program language, independent of any engine."""

@@ -1,0 +1,1 @@
+"""Attention backends and KV formats of radixkv. Knows nothing of the engine."""

@@ -1,0 +1,25 @@
+"""The native CPU module, if it was built.
+
+torch is imported first on purpose: the module then shares torch's OpenMP runtime
+instead of loading a second one.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+import torch  # noqa: F401  the OpenMP runtime must be torch's
+
+
+def native_module() -> ModuleType | None:
+    """The compiled module, or None on an install without a compiler."""
+    try:
+        return importlib.import_module("radixkv_kernels._cpu")
+    except ModuleNotFoundError:
+        return None
+
+
+def has_native() -> bool:
+    """Whether the compiled module is there."""
+    return native_module() is not None

@@ -1,0 +1,1 @@
+"""The KV cache: block pool, radix tree, leases."""

@@ -1,0 +1,86 @@
+"""Settings of the engine: frozen, checked when made, never written again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from radixkv.errors import ConfigurationError
+
+DEFAULT_MODEL: Final = "smollm2"
+DType = Literal["auto", "float32", "bfloat16", "float16"]
+Device = Literal["auto", "cpu", "cuda"]
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?b?)", re.IGNORECASE)
+_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size such as `512MiB`, `4G` or `1000000`; k, m, g and t are powers of 1,024.
+
+    Raises ConfigurationError.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise ConfigurationError(f"size: got {text!r}, expected a number with an optional unit, such as 512MiB or 4G")
+    return int(float(match[1]) * _UNITS[match[2].lower().rstrip("b").rstrip("i")])
+
+
+@dataclass(frozen=True)
+class SchedulerConfig:
+    """Bounds of a step and of waiting.
+
+    `step_tokens`: tokens computed in one forward at most. `max_running`: sequences in a forward at most.
+    `age_weight`: tokens of saved work that one step of waiting is worth, which bounds starvation.
+    `max_prefix_wait`: steps a request waits at most for blocks that another one is computing.
+    """
+
+    max_running: int = 64
+    step_tokens: int = 1024
+    age_weight: float = 16.0
+    max_prefix_wait: int = 64
+
+    def __post_init__(self) -> None:
+        _check_positive("max_running", self.max_running)
+        _check_positive("step_tokens", self.step_tokens)
+        _check_positive("max_prefix_wait", self.max_prefix_wait)
+        if self.age_weight <= 0:
+            raise ConfigurationError(f"age_weight: got {self.age_weight}, expected a number above 0")
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """Everything an engine is started with.
+
+    `kv_memory` in bytes (None: a quarter of free memory, at most 4 GiB); `num_blocks` overrides it.
+    `threads` None: all cores this process may use. `max_context` None: what the model was made for,
+    capped by the pool.
+    """
+
+    model: str = DEFAULT_MODEL
+    dtype: DType = "auto"
+    kv_format: str = "auto"
+    kv_memory: int | None = None
+    num_blocks: int | None = None
+    block_size: int = 16
+    prefix_cache: bool = True
+    deterministic: bool = False
+    weights: Literal["auto", "int8", "int4"] = "auto"
+    threads: int | None = None
+    device: Device = "auto"
+    max_context: int | None = None
+    seed: int | None = None
+    scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+
+    def __post_init__(self) -> None:
+        _check_positive("block_size", self.block_size)
+        for name in ("kv_memory", "num_blocks", "threads", "max_context"):
+            value = getattr(self, name)
+            if value is not None:
+                _check_positive(name, value)
+
+
+def _check_positive(name: str, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigurationError(f"{name}: got {value!r}, expected an integer of at least 1")

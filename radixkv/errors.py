@@ -1,0 +1,90 @@
+"""Every error that radixkv raises on purpose.
+
+    RadixKVError
+    |-- InvalidRequest           a field of a request is wrong: field, value, allowed
+    |   `-- RequestTooLarge      a request that can never fit: the numbers and the way out
+    |-- ConfigurationError       a setting is wrong or cannot be met at start
+    |-- ModelError               a model file cannot be used
+    |   |-- UnsupportedModel     architecture, vocabulary or feature that we do not have
+    |   `-- BadModelFile         missing, truncated or contradictory data: file, tensor, expected, found
+    |-- ChatTemplateError        the model's chat template refused the messages
+    |-- OutOfBlocks              the pool is short: needed, free, evictable
+    |-- RequestFailed            a running request ended by an error inside the engine
+    `-- EngineClosed             the engine no longer takes work
+
+Errors carry their facts as attributes; the message is made from them, so that a
+server or a command line can present them its own way.
+"""
+
+from __future__ import annotations
+
+
+class RadixKVError(Exception):
+    """Base of all errors raised on purpose; its text is fit to show to a user."""
+
+
+class InvalidRequest(RadixKVError):
+    """A field of a request has a value outside its range."""
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        super().__init__(f"{field}: got {value!r}, expected {allowed}")
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+
+
+class RequestTooLarge(InvalidRequest):
+    """A request needs more tokens than the pool or the context can ever hold."""
+
+    def __init__(self, field: str, needed: int, available: int, limit: str, way_out: str) -> None:
+        super().__init__(field, needed, f"at most {available} tokens ({limit}); {way_out}")
+        self.needed = needed
+        self.available = available
+
+
+class ConfigurationError(RadixKVError):
+    """A setting is wrong, or the machine cannot meet it."""
+
+
+class ModelError(RadixKVError):
+    """A model file cannot be used."""
+
+
+class UnsupportedModel(ModelError):
+    """The file is fine, but it asks for something that radixkv does not have."""
+
+
+class BadModelFile(ModelError):
+    """The file is missing, truncated or contradicts itself."""
+
+    def __init__(self, file: str, subject: str, expected: str, found: str) -> None:
+        super().__init__(f"{file}: {subject}: expected {expected}, found {found}")
+        self.file = file
+        self.subject = subject
+        self.expected = expected
+        self.found = found
+
+
+class ChatTemplateError(RadixKVError):
+    """The model's chat template refused the messages; the text is the template's own."""
+
+
+class OutOfBlocks(RadixKVError):
+    """The block pool cannot give the blocks that were asked for."""
+
+    def __init__(self, needed: int, free: int, evictable: int) -> None:
+        super().__init__(
+            f"out of KV blocks: {needed} needed, {free} free, {evictable} evictable; "
+            "raise --kv-memory or lower --max-running"
+        )
+        self.needed = needed
+        self.free = free
+        self.evictable = evictable
+
+
+class RequestFailed(RadixKVError):
+    """A running request was ended by an error inside the engine; `__cause__` has it."""
+
+
+class EngineClosed(RadixKVError):
+    """The engine was closed and takes no more work."""

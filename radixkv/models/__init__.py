@@ -1,0 +1,1 @@
+"""Model files, weights and the decoder."""

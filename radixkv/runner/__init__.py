@@ -1,0 +1,1 @@
+"""Step plans to tensors to sampled tokens."""

@@ -1,0 +1,17 @@
+"""Token ids travel as int32 arrays that are made once and never changed after."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+TokenArray: TypeAlias = "array[int]"  # typecode "i": 4 bytes an id, sliced and compared in C
+
+
+def token_array(ids: Iterable[int] = ()) -> TokenArray:
+    """An array of token ids; raises OverflowError for an id outside int32."""
+    return array("i", ids)
+
+
+NO_TOKENS: Final = token_array()
