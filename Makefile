@@ -1,0 +1,62 @@
+# One target per thing a person wants to do. All are safe to run twice, and quick the second time.
+#
+#   make demo    install into .venv, fetch the default model, run a program that forks
+#   make test    all tests but the slow ones        make quick   the same without the real model
+#   make lint    style, types, import contracts     make prove   slow fuzz, soaks, benchmarks
+#
+# torch is installed first and by version: a bare "torch" takes whatever build is newest, often one
+# with gigabytes of CUDA. Another build: make demo TORCH='torch==2.14.1'
+
+VENV   ?= .venv
+TORCH  ?= torch==2.13.0
+PYTHON ?= $(shell for p in python3 python3.12 python3.11; do \
+            $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN    := $(VENV)/bin
+NATIVE := pyproject.toml kernels/CMakeLists.txt $(wildcard kernels/csrc/*)
+PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: demo test quick lint format prove clean
+.DELETE_ON_ERROR:
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "no Python of at least 3.11 found; name one: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.torch: | $(BIN)/python
+	$(PIP) install "$(TORCH)"
+	@touch $@
+
+$(VENV)/.installed: $(NATIVE) $(VENV)/.torch
+	$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(NATIVE) $(VENV)/.torch
+	$(PIP) install --editable '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+demo: $(VENV)/.installed
+	@$(BIN)/radixkv models pull smollm2
+	@$(BIN)/radixkv run examples/demo.rkv --seed 7
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q
+
+quick: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -m 'not slow and not model'
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+prove: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python benchmarks/run_all.py
+
+clean:
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,112 @@
+"""Settings shared by the commands that run a model: flags, RADIXKV_ environment variables, radixkv.toml."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from radixkv.config import DEFAULT_MODEL, EngineConfig, SchedulerConfig, parse_size
+from radixkv.errors import ConfigurationError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+SETTINGS_FILE = "radixkv.toml"
+
+
+class Size(click.ParamType):
+    """A number of bytes such as 512MiB or 4G."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes."""
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_size(str(value))
+        except ConfigurationError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _setting(name: str, **attributes: Any) -> Callable[[Function], Function]:
+    variable = "RADIXKV_" + name.removeprefix("--").split("/")[0].replace("-", "_").upper()
+    return click.option(name, envvar=variable, show_envvar=True, **attributes)
+
+
+_POSITIVE = click.IntRange(min=1)
+
+_SETTINGS = (
+    _setting("--model", default=DEFAULT_MODEL, show_default=True, help="A name, a .gguf file or a safetensors folder."),
+    _setting(
+        "--dtype",
+        type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
+        default="auto",
+        help="Type to compute in; auto: bfloat16 where the CPU has units for it.",
+    ),
+    _setting("--kv-format", default="auto", help="Format of the KV cache; auto: the compute type."),
+    _setting("--kv-memory", type=Size(), help="Memory of the KV cache, e.g. 2GiB; default: 25 % of free, at most 4 GiB."),
+    _setting("--block-size", type=_POSITIVE, default=16, show_default=True, help="Tokens in a KV block."),
+    _setting("--prefix-cache/--no-prefix-cache", default=True, help="Reuse KV of equal prefixes."),
+    _setting("--deterministic", is_flag=True, help="Results independent of the batch."),
+    _setting("--weights", type=click.Choice(["auto", "int8", "int4"]), default="auto", help="Format of the weights."),
+    _setting("--threads", type=_POSITIVE, help="CPU threads; default: all that this process may use."),
+    _setting("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where to compute."),
+    _setting("--max-context", type=_POSITIVE, help="Longest prompt plus output, in tokens; default: the model's."),
+    _setting("--max-running", type=_POSITIVE, default=64, show_default=True, help="Sequences computed at once."),
+    _setting("--step-tokens", type=_POSITIVE, default=1024, show_default=True, help="Tokens computed in one step."),
+    _setting("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Seed of all sampling; default: drawn and printed."),
+    _setting(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        default="warning",
+        help="What the engine logs to stderr.",
+    ),
+)
+
+
+def engine_settings(function: Function) -> Function:
+    """Add the shared options to a command, which receives them as keyword arguments."""
+    for add_option in reversed(_SETTINGS):
+        function = add_option(function)
+    return function
+
+
+def engine_config(settings: dict[str, Any]) -> EngineConfig:
+    """The engine's configuration from the shared options. Raises ConfigurationError."""
+    scheduler = SchedulerConfig(max_running=settings["max_running"], step_tokens=settings["step_tokens"])
+    names = EngineConfig.__dataclass_fields__.keys() - {"scheduler", "num_blocks"}
+    return EngineConfig(scheduler=scheduler, **{name: settings[name] for name in names})
+
+
+def settings_file(commands: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Defaults from radixkv.toml (in this folder, or where RADIXKV_CONFIG points), the same for every command.
+
+    Raises ConfigurationError for a file that is absent though named, or no TOML.
+    """
+    named = os.environ.get("RADIXKV_CONFIG")
+    path = Path(named or SETTINGS_FILE)
+    if not path.is_file():
+        if named:
+            raise ConfigurationError(f"RADIXKV_CONFIG: {named}: no such file")
+        return {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: not a TOML file: {error}") from error
+    known = {"model", *_known_names()}
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise ConfigurationError(f"{path}: unknown setting `{unknown[0]}`; known: {', '.join(sorted(known))}")
+    values = {name.replace("-", "_"): value for name, value in table.items()}
+    return {command: values for command in commands}
+
+
+def _known_names() -> list[str]:
+    fields = EngineConfig.__dataclass_fields__.keys() | SchedulerConfig.__dataclass_fields__.keys() | {"log_level"}
+    hidden = {"scheduler", "num_blocks", "age_weight", "max_prefix_wait"}
+    return [name for field in fields - hidden for name in (field, field.replace("_", "-"))]
