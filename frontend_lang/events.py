@@ -1,0 +1,55 @@
+"""Events of a run: what a terminal streams live and what `--trace` writes, one JSON line each.
+
+Names: run.start text gen.start gen.delta gen.end select.end fork branch.end join usage error run.end.
+Without a listener an `EventLog` does nothing: callers test `log.active` before they collect an event's data.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Listener = Callable[["Event"], None]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event. `ctx` is the context it concerns ("" = the run), `path` the branch path, `t_ms` since run.start."""
+
+    seq: int
+    event: str
+    run: str
+    ctx: str
+    path: str
+    t_ms: float
+    data: Mapping[str, object]
+
+    def to_dict(self) -> dict[str, object]:
+        """The flat JSON object of a trace line."""
+        head = {"seq": self.seq, "event": self.event, "run": self.run, "ctx": self.ctx, "path": self.path}
+        return {**head, "t_ms": self.t_ms, **self.data}
+
+
+class EventLog:
+    """Numbers and times events and hands them to one listener. A listener that raises ends the run."""
+
+    def __init__(self, run: str, listener: Listener | None) -> None:
+        self.run = run
+        self._listener = listener
+        self.active = listener is not None
+        self._seq = 0
+        self._start = time.perf_counter()
+
+    def elapsed_s(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self._start
+
+    def emit(self, event: str, ctx: str = "", path: str = "", **data: object) -> None:
+        """Hand one event to the listener, if there is one."""
+        if self._listener is None:
+            return
+        t_ms = round(self.elapsed_s() * 1000, 3)
+        numbered = Event(self._seq, event, self.run, ctx, path, t_ms, data)
+        self._seq += 1
+        self._listener(numbered)
