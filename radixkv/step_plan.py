@@ -101,12 +101,17 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class SequenceResult:
-    """New ids of one sequence (none while its prefill is unfinished, several once forced or drafted tokens exist)."""
+    """New ids of one sequence (none while its prefill is unfinished, several once forced or drafted tokens exist).
+
+    With `error` nothing could be sampled or scored for this sequence (its logits were not numbers, say);
+    the other sequences of the step are not touched by that.
+    """
 
     sequence_id: int
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[TokenLogprob, ...] = ()  # one per new id when asked for
     targets: tuple[TokenLogprob, ...] = ()  # one per SequencePlan.targets
+    error: str | None = None
 
 
 @dataclass(frozen=True)
