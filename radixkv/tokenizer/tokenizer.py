@@ -1,0 +1,132 @@
+"""Text to token ids and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from radixkv.errors import InvalidRequest
+from radixkv.tokenizer.added_tokens import AddedTokenFinder
+from radixkv.tokenizer.chat_template import ChatTemplate
+from radixkv.tokenizer.detokenizer import NO_IDS, Detokenizer
+from radixkv.tokenizer.segments import Segment
+from radixkv.tokenizer.vocabulary import Vocabulary
+from radixkv.tokens import NO_TOKENS, TokenArray, token_array
+
+
+class Tokenizer:
+    """A model's vocabulary in use. Immutable; may be used from several threads.
+
+    `vocab_size`: ids from here on are rows that only pad the head; they must be neither sampled nor accepted.
+    `special_ids`: ids that decoded text leaves out. `adds_bos`: prompts begin with `bos_id`.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocab_size = len(vocabulary.token_bytes)
+        self.special_ids = frozenset(token.token_id for token in vocabulary.added if token.special)
+        self.bos_id = vocabulary.bos_id
+        self.adds_bos = vocabulary.adds_bos
+        self._vocabulary = vocabulary
+        self._finder = AddedTokenFinder(vocabulary.added)
+        self.chat_template = _chat_template(vocabulary, self._finder)
+
+    def encode(self, text: str) -> TokenArray:
+        """Ids of untrusted text: the spelling of a special or added token is text like any other. No BOS.
+
+        Raises InvalidRequest for a lone surrogate, which is no text.
+        """
+        return token_array(self._plain(text, at_start=True))
+
+    def encode_segments(self, segments: Sequence[Segment]) -> TokenArray:
+        """Ids of the joined text. Added tokens are recognised in trusted segments only, none across a border.
+
+        What lies between two added tokens is encoded as one text, whatever segments it comes from. No BOS
+        but one that a trusted segment spells. Raises InvalidRequest as `encode` does.
+        """
+        text = "".join(segment.text for segment in segments)
+        ids: list[int] = []
+        begin = 0
+        for found in self._finder.find(segments):
+            ids += self._plain(text[begin : found.begin], at_start=begin == 0)
+            ids.append(found.token_id)
+            begin = found.end
+        ids += self._plain(text[begin:], at_start=begin == 0)
+        return token_array(ids)
+
+    def with_bos(self, ids: TokenArray) -> TokenArray:
+        """The ids of a whole prompt, with BOS in front if the model wants one and the template has not put it there."""
+        if not self.adds_bos or self.bos_id is None or (ids and ids[0] == self.bos_id):
+            return ids
+        return token_array((self.bos_id,)) + ids
+
+    def prompt_ids(self, text: str) -> TokenArray:
+        """Ids of a prompt for plain completion, with BOS if the model wants one."""
+        return self.with_bos(self.encode(text))
+
+    def chat_ids(self, segments: Sequence[Segment]) -> TokenArray:
+        """Ids of a rendered chat, with exactly one BOS if either the template or the model wants one."""
+        return self.with_bos(self.encode_segments(segments))
+
+    def validate_ids(self, ids: Sequence[int], field: str = "prompt") -> TokenArray:
+        """The ids as an array; raises InvalidRequest naming the position of one that is no id of this vocabulary."""
+        allowed = f"a token id from 0 to {self.vocab_size - 1}"
+        try:
+            array = token_array(ids)
+        except (TypeError, OverflowError):
+            array = NO_TOKENS
+        if len(array) == len(ids) and (not array or (min(array) >= 0 and max(array) < self.vocab_size)):
+            return array
+        for position, value in enumerate(ids):
+            if type(value) is not int or not 0 <= value < self.vocab_size:
+                raise InvalidRequest(f"{field}[{position}]", value, allowed)
+        raise InvalidRequest(field, type(ids).__name__, "a sequence of token ids")
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes a token stands for; of an added token, its text; nothing for an id that no token has."""
+        return self._vocabulary.token_bytes[token_id]
+
+    def decode(self, ids: Iterable[int], skip_special: bool = True) -> str:
+        """Text of a whole sequence; the same as a detokenizer gives piece by piece."""
+        detokenizer = self.detokenizer(skip_special=skip_special)
+        return detokenizer.push(ids) + detokenizer.finish()
+
+    def detokenizer(self, prompt: Iterable[int] = (), *, skip_special: bool = True) -> Detokenizer:
+        """A fresh detokenizer for what follows `prompt`.
+
+        Some vocabularies put a space before the first word of a text; it is dropped if nothing but special
+        tokens comes before, and kept if the text goes on from the prompt's.
+        """
+        at_start = self._vocabulary.strips_first_space and all(token_id in self.special_ids for token_id in prompt)
+        hidden = self.special_ids if skip_special else NO_IDS
+        return Detokenizer(self._vocabulary.token_bytes, hidden=hidden, strip_space=at_start)
+
+    @cached_property
+    def turn_end_ids(self) -> tuple[int, ...]:
+        """The special token with which the chat template ends an assistant's message; empty if it uses none."""
+        if self.chat_template is None:
+            return ()
+        closing = self.encode_segments(self.chat_template.close_role(("user",), "assistant"))
+        return tuple(token_id for token_id in closing if token_id in self.special_ids)[:1]
+
+    def _plain(self, text: str, at_start: bool) -> list[int]:
+        if not text:
+            return []
+        plain = self._vocabulary.plain_first if at_start else self._vocabulary.plain_rest
+        try:
+            # The batch call leaves out offsets into the text, which take over half of the time.
+            return plain.encode_batch_fast([text], add_special_tokens=False)[0].ids
+        except TypeError:
+            _refuse_surrogates(text)
+            raise
+
+
+def _refuse_surrogates(text: str) -> None:
+    for position, char in enumerate(text):
+        if "\ud800" <= char <= "\udfff":
+            raise InvalidRequest(f"text, character {position}", char, "text without lone surrogates")
+
+
+def _chat_template(vocabulary: Vocabulary, finder: AddedTokenFinder) -> ChatTemplate | None:
+    if vocabulary.chat_template is None:
+        return None
+    return ChatTemplate(vocabulary.chat_template, vocabulary.special_texts, finder.atoms)
