@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from frontend_lang.syntax import ast
+from frontend_lang.syntax.parser import ParseResult, parse
 
-__all__ = ["ast"]
+__all__ = ["ParseResult", "ast", "parse"]

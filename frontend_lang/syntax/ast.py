@@ -667,7 +667,7 @@ Statement = (
 
 @dataclass(frozen=True)
 class Program(Node):
-    """A whole source. `source` is what was parsed: without byte-order mark, with `\\n` for every line ending."""
+    """A whole source. `source` is what was parsed: without byte-order mark, every line ending a single newline."""
 
     statements: tuple[Statement, ...]
     file: str

@@ -1,0 +1,61 @@
+"""The table of diagnostic codes: code -> title and one line that explains it. docs/language.md shows the same table."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class CodeInfo(NamedTuple):
+    """What a code means, whatever the single case says."""
+
+    title: str
+    explanation: str
+
+
+CODES = MappingProxyType(
+    {
+        "E0101": CodeInfo("unclosed text", "A quote or a fence of quotes opens text that never ends."),
+        "E0102": CodeInfo("unexpected character", "A character that has no meaning at this place."),
+        "E0103": CodeInfo("bad escape", r'In "…" only \n \t \" \\ and \u{…} are escapes.'),
+        "E0104": CodeInfo("unclosed @{", "The expression of @{…} has no closing brace in this text."),
+        "E0105": CodeInfo("not Unicode text", "The source contains half of a surrogate pair, which is no character."),
+        "E0201": CodeInfo("syntax error", "The program cannot go on like this here."),
+        "E0202": CodeInfo("unclosed bracket", "A brace, bracket or parenthesis that is never closed."),
+        "E0203": CodeInfo(
+            "expression without effect", "Only text and calls can stand alone; often a mistyped keyword."
+        ),
+        "E0204": CodeInfo("missing ;", "Two statements on one line are separated by a semicolon."),
+        "E0205": CodeInfo("keyword as a variable", "A keyword cannot be assigned to or read as a variable."),
+        "E0206": CodeInfo(
+            "statement in the wrong place", "def, param, type, tool, import and test stand at top level."
+        ),
+        "E0299": CodeInfo("not in this version", "Part of the language, but not built yet."),
+        "E0301": CodeInfo("unknown name", "Nothing with this name is declared here."),
+        "E0302": CodeInfo("declared twice", "The name is declared more than once at the same place."),
+        "E0303": CodeInfo("unknown option", "The construct has no option of this name."),
+        "E0304": CodeInfo("not callable", "Only a def or a builtin can be called, used or join branches."),
+        "E0305": CodeInfo("assignment without let", "`=` changes a declared name; `let` declares one."),
+        "E0306": CodeInfo("no entry", "Nothing says which def to run."),
+        "E0307": CodeInfo("wrong arguments", "The call does not fit the parameters."),
+        "E0309": CodeInfo("given twice", "The same option, argument or branch name is given more than once."),
+        "E0310": CodeInfo("yield outside a branch", "`yield` ends a branch of a fork or map; a def uses `return`."),
+        "E0311": CodeInfo("not in a loop", "`break` and `continue` belong to for or repeat."),
+        "E0312": CodeInfo("outer name assigned in a branch", "A branch reads outer names but cannot change them."),
+        "E0314": CodeInfo("jump out of a branch", "`return`, `break` and `continue` cannot leave a branch."),
+        "E0315": CodeInfo("wrong join", "The join policy does not take, or lacks, its `by`."),
+        "E0401": CodeInfo("value out of range", "The option does not take this value."),
+        "E0402": CodeInfo("wrong type", "The value can never have the type that is needed here."),
+        "E0403": CodeInfo("unknown type", "No type has this name."),
+        "E0501": CodeInfo("source too large", "A program has at most 256 KiB."),
+        "E0502": CodeInfo("nested too deeply", "Blocks and expressions nest at most 64 deep."),
+        "E0503": CodeInfo("over a static limit", "A count written in the program is beyond what a run may do."),
+        "W0206": CodeInfo("name shadows a keyword", "The name is also a keyword, which makes it awkward to use."),
+        "W0211": CodeInfo("text swallows a brace", "Text after a colon runs to the end of the line, braces included."),
+        "W0212": CodeInfo("call across lines", "A line that starts with ( or [ goes on the expression before it."),
+        "W0304": CodeInfo("name shadows a builtin", "The builtin of that name cannot be reached any more."),
+        "W0305": CodeInfo("roles and bare text mixed", "A context is either a chat or plain text to complete."),
+        "W0308": CodeInfo("result depends on timing", "`join first` takes whichever branch is ready first."),
+        "W0402": CodeInfo("trailing space before gen", "Many tokenizers sample badly after a space."),
+    }
+)

@@ -1,0 +1,70 @@
+"""The keywords, and terminals of the grammar in words."""
+
+from __future__ import annotations
+
+ROLES = ("system", "user", "assistant")
+
+STATEMENT_KEYWORDS = (
+    *ROLES,
+    *("param", "let", "text", "line", "gen", "select", "use", "set", "fork", "map", "if", "for", "repeat", "break"),
+    *("continue", "return", "yield", "def", "tool", "type", "import", "assert", "check", "emit", "fail", "try", "test"),
+)
+
+# Where an expression can stand these are never names, so a variable of that name cannot be read.
+EXPRESSION_KEYWORDS = ("if", "not", "true", "false", "none")
+
+OTHER_KEYWORDS = (
+    *("until", "from", "with", "as", "in", "by", "join", "keep", "elif", "else", "catch", "then", "or", "and"),
+)
+
+KEYWORDS = frozenset({*STATEMENT_KEYWORDS, *EXPRESSION_KEYWORDS, *OTHER_KEYWORDS})
+
+# Habits from elsewhere -> what to write here.
+FOREIGN_WORDS = {
+    "while": "there is no `while`: write `repeat N { … }` with a `break`",
+    "print": "text goes to the context with `text …`; a result is given back with `return`",
+    "function": "write `def`",
+    "func": "write `def`",
+    "fn": "write `def`",
+    "var": "write `let`",
+    "const": "write `let`",
+    "generate": "write `gen`",
+    "choose": "write `select`",
+    "switch": "write `if … { } elif … { }`",
+    "match": "write `if … { } elif … { }`",
+    "except": "write `catch`",
+    "include": "write `import`",
+}
+
+TEXT_TERMINALS = frozenset({"STRING", "RAW", "BLOCK", "RAWBLOCK"})
+EXPRESSION_TERMINALS = TEXT_TERMINALS | {
+    *(
+        "NAME",
+        "INT",
+        "NUMBER",
+        "DURATION",
+        "REGEX",
+        "TRUE",
+        "FALSE",
+        "NONE",
+        "LPAR",
+        "LSQB",
+        "LBRACE",
+        "MINUS",
+        "NOT",
+        "IF",
+    ),
+}
+OPERATOR_TERMINALS = frozenset({"CMP", "ADD", "MUL", "IN", "NOT", "AND", "OR", "DOT", "LPAR", "LSQB"})
+STATEMENT_TERMINALS = TEXT_TERMINALS | {"NAME", "SEMICOLON", *(word.upper() for word in STATEMENT_KEYWORDS)}
+
+TERMINAL_WORDS = {
+    "NAME": "a name",
+    "INT": "a whole number",
+    "NUMBER": "a number",
+    "DURATION": "a duration",
+    "REGEX": "a pattern re'…'",
+    "REST": "`:` and text",
+    "OPTMARK": "`?`",
+    "$END": "the end",
+}
