@@ -6,10 +6,10 @@ Intervals are half-open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from radixkv.request import SamplingParams, TokenLogprob
-from radixkv.tokens import NO_TOKENS, TokenArray
+from radixkv.tokens import TokenArray, token_array
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class SamplingState:
     seed: int
     choice: int
     position: int
-    prompt_ids: TokenArray = NO_TOKENS
-    output_ids: TokenArray = NO_TOKENS
+    prompt_ids: TokenArray = field(default_factory=token_array)
+    output_ids: TokenArray = field(default_factory=token_array)
     banned_ids: tuple[int, ...] = ()
 
 
