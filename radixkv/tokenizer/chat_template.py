@@ -67,7 +67,7 @@ class ChatTemplate:
         marked = {i for i, m in enumerate(messages) if m.content.strip() or (continue_final_message and i == last)}
         probe = [Message(m.role, marks[i]) if i in marked else m for i, m in enumerate(messages)]
         real = list(messages) if messages[last].content.strip() else [*messages[:-1], probe[last]]
-        pieces = self._pieces(run(probe), marked)
+        pieces = self._pieces(run(probe))
         shown = _Contents(run, probe, real, marks).follow(pieces)
         if continue_final_message:
             pieces = _up_to(pieces, last)
@@ -90,19 +90,16 @@ class ChatTemplate:
         return [Segment(text, True)] if text else []
 
     def close_role(self, history: Sequence[str], role: str) -> list[Segment]:
-        """What stands after the content of a message of `role` that follows `history`, whatever comes next; all trusted."""
+        """What stands after the content of a message of `role` after `history`, whatever comes next; all trusted."""
         text = self._borders.closing((*_roles(history), _role(role)))
         return [Segment(text, True)] if text else []
 
     def _mark(self, index: int) -> str:
         return f"{self._nonce}n{index}z"
 
-    def _pieces(self, text: str, marked: set[int]) -> Pieces:
+    def _pieces(self, text: str) -> Pieces:
         parts = self._marker.split(text)
-        pieces: Pieces = [int(part) if at % 2 else part for at, part in enumerate(parts)]
-        if not all(piece in marked for piece in pieces if isinstance(piece, int)):
-            raise ChatTemplateError("the model's chat template changes the order of characters in a message")
-        return pieces
+        return [int(part) if at % 2 else part for at, part in enumerate(parts)]
 
     def _probe_roles(self, roles: tuple[str, ...], add_generation_prompt: bool) -> str:
         run = _Run(self._program, self._constants, add_generation_prompt)
@@ -181,7 +178,7 @@ def _check(
         raise InvalidRequest(
             "continue_final_message",
             True,
-            "false when add_generation_prompt is true: a prompt ends one way or the other",
+            "false when add_generation_prompt is true",
         )
     for name in variables.keys() & _RESERVED:
         raise InvalidRequest("chat_template_kwargs", name, f"none of {', '.join(sorted(_RESERVED))}")

@@ -37,6 +37,11 @@ class Detokenizer:
             data = data.removeprefix(b" ")
         return self._decoder.decode(data)
 
+    @property
+    def pending(self) -> bool:
+        """Whether the last id ended inside a character, whose first bytes are held back."""
+        return bool(self._decoder.getstate()[0])
+
     def finish(self) -> str:
         """What an incomplete character at the end leaves: U+FFFD or nothing. A second call gives nothing."""
         text = self._decoder.decode(b"", final=True)

@@ -29,7 +29,7 @@ _SPECIAL_NAMES: Final = (
 
 
 def folder_vocabulary(name: str, folder: Path) -> Vocabulary:
-    """Build from tokenizer.json, with tokenizer_config.json, special_tokens_map.json and chat_template.jinja if present.
+    """Build from tokenizer.json and, if present, tokenizer_config.json, special_tokens_map.json, chat_template.jinja.
 
     Raises BadModelFile (a file that is missing or does not parse) and UnsupportedModel (a tokenizer that is not BPE).
     """

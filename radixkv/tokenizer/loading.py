@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from radixkv.models import ModelFiles, gguf_metadata
 from radixkv.tokenizer.folder_vocabulary import folder_vocabulary
 from radixkv.tokenizer.gguf_vocabulary import gguf_vocabulary
 from radixkv.tokenizer.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from radixkv.models import ModelFiles
 
 
 def load_tokenizer(files: ModelFiles) -> Tokenizer:
@@ -18,7 +14,5 @@ def load_tokenizer(files: ModelFiles) -> Tokenizer:
     Raises UnsupportedModel for a vocabulary that we do not have and BadModelFile for files that are broken.
     """
     if files.kind == "gguf":
-        from radixkv.models import gguf_metadata  # imports torch, which nothing else here needs
-
         return Tokenizer(gguf_vocabulary(str(files.path), gguf_metadata(files.path)))
     return Tokenizer(folder_vocabulary(files.name, files.path))

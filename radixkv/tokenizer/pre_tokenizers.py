@@ -55,7 +55,8 @@ _DEEPSEEK: Final = PreTokenizerKind(
     (
         r"\p{N}{1,3}",
         "[一-龥぀-ゟ゠-ヿ]+",
-        rf"{_ASCII_PUNCTUATION}[A-Za-z]+|[^\r\n\p{{L}}\p{{P}}\p{{S}}]?[\p{{L}}\p{{M}}]+| ?[\p{{P}}\p{{S}}]+[\r\n]*|{_TAIL}",
+        rf"{_ASCII_PUNCTUATION}[A-Za-z]+|[^\r\n\p{{L}}\p{{P}}\p{{S}}]?[\p{{L}}\p{{M}}]+"
+        rf"| ?[\p{{P}}\p{{S}}]+[\r\n]*|{_TAIL}",
     )
 )
 _KINDS: Final[tuple[tuple[str, PreTokenizerKind], ...]] = (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from radixkv.errors import ChatTemplateError
@@ -58,7 +58,8 @@ class RoleBorders:
         views = list(self._views((*history, role)))
         if role == "assistant":
             prompted = self._try(history, True)
-            if len(prompted) > len(before) and any(view.startswith(prompted + mark) for view in views):
+            adds = len(prompted) > len(before) and prompted.startswith(before)
+            if adds and any(view.startswith(prompted + mark) for view in views):
                 return prompted + mark
         for view in views:
             head, found, _ = view[len(before) :].partition(mark)
@@ -72,11 +73,11 @@ class RoleBorders:
             return ""
         opened = self._opened(roles[:-1], roles[-1])
         tails = [view[len(opened) :] for view in self._views(roles) if view.startswith(opened)]
-        ending = self._try(roles, False).rpartition(opened[-len(self._mark(len(roles) - 1)) :])
+        ending = self._try(roles, False).rpartition(self._mark(len(roles) - 1))
         if ending[1]:  # how the chat ends there counts even if the template writes what comes before differently
             tails.append(ending[2])
         atoms = [self._atoms(self._next_content(tail, len(roles) + 1)) for tail in tails]
-        return opened + "".join(os.path.commonprefix(atoms))
+        return opened + "".join(_common_start(atoms))
 
     def _next_content(self, text: str, count: int) -> str:
         """The text up to the first marker of `count` messages."""
@@ -105,3 +106,8 @@ class RoleBorders:
             f"the model's chat template cannot be followed role by role: with roles {', '.join(roles)} it leaves out, "
             "moves or rewrites an earlier message"
         )
+
+
+def _common_start(sequences: list[list[str]]) -> list[str]:
+    equal = takewhile(lambda column: len(set(column)) == 1, zip(*sequences, strict=False))
+    return [column[0] for column in equal]

@@ -132,6 +132,6 @@ def _clock() -> Callable[[], None]:
 
 
 def _insert_ticks(tree: nodes.Template) -> None:
-    for body_owner in tree.find_all((nodes.For, nodes.Macro)):
+    for repeated in (*tree.find_all(nodes.For), *tree.find_all(nodes.Macro)):
         call = nodes.Call(nodes.Name(_TICK, "load"), [], [], None, None)
-        body_owner.body.insert(0, nodes.ExprStmt(call).set_lineno(body_owner.lineno))
+        repeated.body.insert(0, nodes.ExprStmt(call, lineno=repeated.lineno))

@@ -8,8 +8,6 @@ from typing import Final
 
 import tokenizers
 
-from radixkv.errors import UnsupportedModel
-
 
 @dataclass(frozen=True)
 class AddedToken:
@@ -67,10 +65,5 @@ def byte_level_bytes(token: str) -> bytes:
 
 
 def surviving_merges(merges: Iterable[tuple[str, str]], entries: Mapping[str, int]) -> list[tuple[str, str]]:
-    """The merges whose parts and result are all entries; the others could spell a token that plain text must not reach."""
+    """The merges whose parts and result are all entries, so that none leads to a token that is no entry."""
     return [(left, right) for left, right in merges if left in entries and right in entries and left + right in entries]
-
-
-def refuse_vocabulary(name: str, kind: str, supported: str) -> UnsupportedModel:
-    """The error for a vocabulary of a kind that we do not have."""
-    return UnsupportedModel(f"{name}: tokenizer of kind {kind!r} is not supported; supported: {supported}")
