@@ -1,0 +1,83 @@
+"""From the sampled ids of one choice to its text: whole characters only, stop strings cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from radixkv.request import SamplingParams
+from radixkv.tokenizer import Detokenizer, StopMatcher
+
+
+@dataclass(frozen=True)
+class StopCut:
+    """Where a stop string cut the output: `kept_tokens` lie wholly before it, `remainder` is the text after them."""
+
+    stop: str
+    kept_tokens: int
+    remainder: str
+
+
+@dataclass(frozen=True)
+class NewText:
+    """Text that may be shown now, of `used_ids` of the pushed ids (fewer only when `cut` is set)."""
+
+    text: str
+    used_ids: int
+    cut: StopCut | None = None
+
+
+class ChoiceText:
+    """Text of one choice as it grows.
+
+    The text of the first `min_tokens` tokens is never searched for stop strings, so that a cut leaves at least
+    that many (R015). Cost per token does not grow with the output.
+    """
+
+    def __init__(self, detokenizer: Detokenizer, sampling: SamplingParams) -> None:
+        self._detokenizer = detokenizer
+        self._matcher = StopMatcher(sampling.stop, sampling.include_stop) if sampling.stop else None
+        self._min_tokens = sampling.min_tokens
+        self._num_tokens = 0
+        self._shown_chars = 0
+        self._pieces: list[str] = []  # text that each token completed; kept only where a stop string may cut
+        self._whole: list[bool] = []  # whether a character ends where the token ends
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens pushed so far."""
+        return self._num_tokens
+
+    def push(self, ids: Sequence[int]) -> NewText:
+        """Take new ids; stops at the one that completes a stop string."""
+        if self._matcher is None:
+            self._num_tokens += len(ids)
+            return NewText(self._detokenizer.push(ids), len(ids))
+        shown = []
+        for index, token_id in enumerate(ids):
+            shown.append(self._push_one(token_id, self._matcher))
+            if self._matcher.matched is not None:
+                return NewText("".join(shown), index + 1, self._cut(self._matcher.matched))
+        return NewText("".join(shown), len(ids))
+
+    def finish(self) -> str:
+        """What was held back, when the choice ends otherwise than by a stop string."""
+        tail = self._detokenizer.finish()
+        return tail if self._matcher is None else self._matcher.push(tail) + self._matcher.finish()
+
+    def _push_one(self, token_id: int, matcher: StopMatcher) -> str:
+        self._num_tokens += 1
+        piece = self._detokenizer.push((token_id,))
+        self._pieces.append(piece)
+        self._whole.append(not self._detokenizer.pending)
+        shown = piece if self._num_tokens <= self._min_tokens else matcher.push(piece)
+        self._shown_chars += len(shown)
+        return shown
+
+    def _cut(self, stop: str) -> StopCut:
+        """Walk back from the end to the last token border at or before the cut."""
+        kept, chars = len(self._pieces), sum(map(len, self._pieces))
+        while kept and (chars > self._shown_chars or not self._whole[kept - 1]):
+            kept -= 1
+            chars -= len(self._pieces[kept])
+        return StopCut(stop, kept, "".join(self._pieces[kept:])[: self._shown_chars - chars])

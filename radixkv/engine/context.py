@@ -1,0 +1,151 @@
+"""One context: a program's growing token sequence, its roles, its buffer and its hold on KV. No waiting here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from radixkv.engine.prompts import template_of
+from radixkv.engine.verbs import Part, RoleClose, RoleOpen, Text
+from radixkv.errors import InvalidRequest
+from radixkv.request import Namespace
+from radixkv.tokenizer import Segment, Tokenizer
+from radixkv.tokens import TokenArray, token_array
+
+
+@dataclass
+class Hold:
+    """KV kept in the core under a name; contexts that a fork made share it. Covers the first `length` tokens."""
+
+    name: str
+    length: int
+    users: int = 1
+
+
+@dataclass(frozen=True)
+class RoleState:
+    """Roles that were opened so far, and whether the last one still is."""
+
+    history: tuple[str, ...] = ()
+    is_open: bool = False
+
+
+@dataclass
+class Context:
+    """State of one context. `tokens[text_start:]` are ids of text, which may be tokenised again; before come ids
+    that a generation sampled or that belong to a role's border, which never are.
+    """
+
+    context_id: str
+    namespace: Namespace
+    tokenizer: Tokenizer
+    tokens: TokenArray = field(default_factory=token_array)
+    text_start: int = 0
+    roles: RoleState = RoleState()
+    buffer: list[Segment] = field(default_factory=list)
+    marks: list[tuple[int, RoleState]] = field(default_factory=list)  # (length, roles) at each commit
+    hold: Hold | None = None
+    running: set[str] = field(default_factory=set)  # ids of its requests that have not ended
+    released: bool = False
+
+    def append(self, parts: Iterable[Part]) -> None:
+        """Buffer parts. Raises InvalidRequest for a role opened or closed out of turn, ChatTemplateError."""
+        for part in parts:
+            match part:
+                case Text(text):
+                    self._buffer(Segment(text, trusted=False))
+                case RoleOpen(role):
+                    self._open_role(role)
+                case RoleClose():
+                    self._close_role()
+
+    def commit(self) -> int:
+        """Tokenise the buffer, all of it together; the length in tokens."""
+        if self.buffer:
+            ends_in_text = not self.buffer[-1].trusted
+            new = self.tokenizer.encode_segments(self.buffer)
+            self.tokens = self.tokens + new if self.tokens else self.tokenizer.with_bos(new)
+            self.buffer = []
+            if not ends_in_text:
+                self.text_start = len(self.tokens)
+        self._mark()
+        return len(self.tokens)
+
+    def extend(self, sampled: Iterable[int], remainder: str) -> None:
+        """Append sampled ids as they are; `remainder` is text of a token that a stop string split."""
+        self.tokens = self.tokens + token_array(sampled)
+        self.text_start = len(self.tokens)
+        self._mark()
+        self._buffer(Segment(remainder, trusted=False))
+
+    def reopen(self) -> str:
+        """Take the last text token back into the buffer, more only where a character would be split; its text.
+
+        At least one token stays. Nothing is taken where the context ends in a sampled token or a role's border.
+        """
+        first = max(self.text_start, 1)
+        end, raw = len(self.tokens), b""
+        while end > first and self.tokens[end - 1] not in self.tokenizer.special_ids:
+            end -= 1
+            raw = self.tokenizer.token_bytes(self.tokens[end]) + raw
+            try:
+                text = raw.decode("utf-8")
+            except UnicodeDecodeError:
+                continue
+            self.tokens = self.tokens[:end]
+            self.buffer.insert(0, Segment(text, trusted=False))
+            return text
+        return ""
+
+    def truncate(self, length: int) -> None:
+        """Forget tokens from `length` on, and the buffer; roles are those of the last commit that fits."""
+        if not 0 <= length <= len(self.tokens):
+            raise InvalidRequest("length", length, f"an integer from 0 to {len(self.tokens)}")
+        self.tokens = self.tokens[:length]
+        self.text_start = min(self.text_start, length)
+        self.buffer = []
+        self.marks = [mark for mark in self.marks if mark[0] <= length]
+        self.roles = self.marks[-1][1] if self.marks else RoleState()
+
+    def copy(self, context_id: str) -> Context:
+        """A context that goes on from here; token ids are shared, they never change."""
+        return Context(
+            context_id,
+            self.namespace,
+            self.tokenizer,
+            self.tokens,
+            self.text_start,
+            self.roles,
+            list(self.buffer),
+            list(self.marks),
+            self.hold,
+        )
+
+    def become(self, other: Context) -> None:
+        """Take over the state of another context, its hold included."""
+        self.tokens, self.text_start, self.roles = other.tokens, other.text_start, other.roles
+        self.buffer, self.marks, self.hold = other.buffer, other.marks, other.hold
+
+    def _buffer(self, segment: Segment) -> None:
+        if segment.text:
+            self.buffer.append(segment)
+
+    def _open_role(self, role: str) -> None:
+        if self.roles.is_open:
+            raise InvalidRequest("role", role, f"the open role `{self.roles.history[-1]}` to be closed first")
+        for segment in template_of(self.tokenizer).open_role(self.roles.history, role):
+            self._buffer(segment)
+        self.roles = RoleState((*self.roles.history, role), is_open=True)
+
+    def _close_role(self) -> None:
+        if not self.roles.is_open:
+            raise InvalidRequest("role", "close", "an open role")
+        *before, role = self.roles.history
+        for segment in template_of(self.tokenizer).close_role(before, role):
+            self._buffer(segment)
+        self.roles = RoleState(self.roles.history, is_open=False)
+
+    def _mark(self) -> None:
+        mark = (len(self.tokens), self.roles)
+        if not self.marks or self.marks[-1] != mark:
+            self.marks.append(mark)
