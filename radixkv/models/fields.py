@@ -14,7 +14,10 @@ from radixkv.errors import BadModelFile
 
 @dataclass(frozen=True)
 class Fields:
-    """Settings read from `file`; None counts as absent. Every getter raises BadModelFile for a value of the wrong kind."""
+    """Settings read from `file`; None counts as absent.
+
+    Every getter raises BadModelFile for a value of the wrong kind.
+    """
 
     file: str
     values: Mapping[str, Any]

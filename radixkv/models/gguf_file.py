@@ -91,7 +91,7 @@ def _reader_class() -> Any:
     """The package's reader, made to name the tensor that is unknown to it or cut off."""
     import gguf
 
-    class Reader(gguf.GGUFReader):  # type: ignore[misc]
+    class Reader(gguf.GGUFReader):
         def __init__(self, path: Path) -> None:
             self._path = path
             super().__init__(path)

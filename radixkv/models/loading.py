@@ -6,22 +6,18 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import torch
 from torch import Tensor
 
-from radixkv.errors import ConfigurationError
 from radixkv.models.cache_folder import file_digest
+from radixkv.models.compute_type import resolve_dtype
 from radixkv.models.config import ModelConfig
 from radixkv.models.decoder import Decoder
 from radixkv.models.files import ModelFiles
 from radixkv.models.folder import weight_files
 from radixkv.models.read_config import read_config
 from radixkv.models.weights import Progress, build_parameters, check_source
-
-_DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-_BF16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16", "bf16"})  # x86 twice, Arm
 
 
 @dataclass(frozen=True)
@@ -53,25 +49,6 @@ def load_model(files: ModelFiles, dtype: str = "auto", *, progress: Progress | N
     if progress:
         progress(1.0)
     return LoadedModel(files, config, decoder, digest, compute_type, sum(tensor.nbytes for tensor in state.values()))
-
-
-def resolve_dtype(name: str) -> torch.dtype:
-    """The compute type of a name, `auto` by what this CPU has. Raises ConfigurationError."""
-    if name == "auto":
-        return torch.bfloat16 if has_bfloat16_units() else torch.float32
-    if name not in _DTYPES:
-        raise ConfigurationError(f"dtype: got {name!r}, expected auto, {', '.join(_DTYPES)}")
-    return _DTYPES[name]
-
-
-def has_bfloat16_units(cpu_info: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether this CPU multiplies bfloat16 in hardware, by the flags Linux shows; elsewhere: no."""
-    try:
-        lines = cpu_info.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return False
-    flags = next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
-    return not _BF16_FLAGS.isdisjoint(flags.split())
 
 
 def _gguf_state(

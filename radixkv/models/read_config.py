@@ -96,7 +96,8 @@ def _refuse_unknown_features(fields: Fields) -> None:
     if "quantization_config" in fields:
         method = fields.group("quantization_config").get("quant_method")
         raise UnsupportedModel(
-            f"{fields.file}: weights quantised by {method!r} are not supported; use the model's unquantised weights or a GGUF"
+            f"{fields.file}: weights quantised by {method!r} are not supported; "
+            "use the model's unquantised weights, or a GGUF"
         )
 
 

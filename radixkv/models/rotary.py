@@ -25,7 +25,7 @@ def rotation(positions: Tensor, frequencies: Tensor, attention_factor: float) ->
 
 
 def rotate(heads: Tensor, by: Rotation) -> Tensor:
-    """Rotate (num_tokens, heads, head_dim): the first half of each head is paired with the second (arXiv 2104.09864)."""
+    """Rotate (num_tokens, heads, head_dim), the first half of a head paired with the second (arXiv 2104.09864)."""
     first, second = heads.float().chunk(2, dim=-1)  # (num_tokens, heads, head_dim / 2) each
     rotated = torch.cat((first * by.cos - second * by.sin, second * by.cos + first * by.sin), dim=-1)
     return rotated.to(heads.dtype)
