@@ -40,8 +40,8 @@ def partial_attention(
     parts = []
     for first in range(0, num_queries, at_once):
         rows = slice(first, first + at_once)
-        shared = bias is None or bias.shape[2] == 1
-        parts.append(_attend(query[:, :, rows].float(), key, value, bias if shared else bias[:, :, rows], rule))
+        part_bias = bias if bias is None or bias.shape[2] == 1 else bias[:, :, rows]
+        parts.append(_attend(query[:, :, rows].float(), key, value, part_bias, rule))
     if len(parts) == 1:
         return parts[0]
     return torch.cat([out for out, _ in parts], 2), torch.cat([lse for _, lse in parts], 2)

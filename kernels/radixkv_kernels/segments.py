@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -171,7 +172,7 @@ class SegmentPlanner:
 
     def _tokens(self, sequences: list[Sequence]) -> Tensor | slice:
         """Query tokens of the sequences, in order; a slice where they adjoin, which spares copies in every layer."""
-        adjoin = all(a.query_end == b.query_start for a, b in zip(sequences, sequences[1:], strict=False))
+        adjoin = all(before.query_end == after.query_start for before, after in pairwise(sequences))
         if adjoin:
             return slice(sequences[0].query_start, sequences[-1].query_end)
         return self._ints([token for each in sequences for token in range(each.query_start, each.query_end)])

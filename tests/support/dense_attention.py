@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 def dense_attention(query: Tensor, keys: Tensor, values: Tensor, start: int, spec: AttentionSpec) -> Tensor:
-    """query (num_queries, num_heads, head_dim) at positions start.., keys and values (length, num_kv_heads, head_dim)."""
+    """query (num_queries, num_heads, head_dim) from position start on; keys, values (length, num_kv_heads, head_dim)."""
     output = torch.empty_like(query, dtype=torch.float64)
     heads_per_kv = spec.num_heads // keys.shape[1]
     for i in range(query.shape[0]):
