@@ -56,7 +56,7 @@ def _write(
         checksum = 0
         file.write(_header(config, dtype, checksum))
         for _, tensor in build_parameters(source, config, dtype, progress):
-            data = memoryview(tensor.view(-1).view(torch.uint8).numpy())
+            data = tensor.view(-1).view(torch.uint8).numpy().data
             checksum = zlib.crc32(data, checksum)
             file.write(data)
         file.seek(0)

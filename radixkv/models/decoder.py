@@ -11,12 +11,37 @@ from radixkv.models.config import ModelConfig
 from radixkv.models.rotary import Rotation, attention_factor, inverse_frequencies, rotate, rotation
 
 
+class Linear(nn.Module):
+    """A linear layer made without initial weights: torch's own would draw random ones only to lose them."""
+
+    def __init__(self, in_features: int, out_features: int, *, bias: bool) -> None:
+        super().__init__()
+        self.weight = _weights(out_features, in_features)
+        self.bias = _weights(out_features) if bias else None
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """(num_rows, in_features) -> (num_rows, out_features)."""
+        return F.linear(rows, self.weight, self.bias)
+
+
+class Embedding(nn.Module):
+    """Token id -> row, made without initial weights."""
+
+    def __init__(self, num_rows: int, size: int) -> None:
+        super().__init__()
+        self.weight = _weights(num_rows, size)
+
+    def forward(self, token_ids: Tensor) -> Tensor:
+        """(num_tokens,) -> (num_tokens, size)."""
+        return F.embedding(token_ids, self.weight)
+
+
 class RMSNorm(nn.Module):
     """Root mean square norm (arXiv 1910.07467) over the last dimension, computed in fp32."""
 
     def __init__(self, size: int, eps: float) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(size), requires_grad=False)
+        self.weight = _weights(size)
         self._shape = (size,)
         self._eps = eps
 
@@ -31,8 +56,8 @@ class Attention(nn.Module):
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
         queries, keys = config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
-        self.qkv = nn.Linear(config.hidden_size, queries + 2 * keys, bias=config.biases.qkv)
-        self.output = nn.Linear(queries, config.hidden_size, bias=config.biases.output)
+        self.qkv = Linear(config.hidden_size, queries + 2 * keys, bias=config.biases.qkv)
+        self.output = Linear(queries, config.hidden_size, bias=config.biases.output)
         self.q_norm = RMSNorm(config.head_dim, config.norm_eps) if config.qk_norm else None
         self.k_norm = RMSNorm(config.head_dim, config.norm_eps) if config.qk_norm else None
         self.spec = AttentionSpec(config.num_heads, scale=config.head_dim**-0.5, window=config.windows[layer])
@@ -64,8 +89,8 @@ class MLP(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.gate_up = nn.Linear(config.hidden_size, 2 * config.intermediate_size, bias=config.biases.mlp)
-        self.down = nn.Linear(config.intermediate_size, config.hidden_size, bias=config.biases.mlp)
+        self.gate_up = Linear(config.hidden_size, 2 * config.intermediate_size, bias=config.biases.mlp)
+        self.down = Linear(config.intermediate_size, config.hidden_size, bias=config.biases.mlp)
 
     def forward(self, rows: Tensor) -> Tensor:
         """(num_tokens, hidden_size) -> the same."""
@@ -100,11 +125,10 @@ class Decoder(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.embedding = Embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in range(config.num_layers))
         self.norm = RMSNorm(config.hidden_size, config.norm_eps)
-        self.head = None if config.tied else nn.Linear(config.hidden_size, config.vocab_size, bias=False)
-        self.requires_grad_(False)
+        self.head = None if config.tied else Linear(config.hidden_size, config.vocab_size, bias=False)
         self.frequencies: Tensor  # (head_dim / 2,) fp32
         with torch.device("cpu"):  # real even where the weights are made on the meta device
             self.register_buffer("frequencies", inverse_frequencies(config.rope, config.head_dim), persistent=False)
@@ -127,3 +151,7 @@ class Decoder(nn.Module):
         """(num_rows, hidden_size) -> (num_rows, vocab_size) fp32."""
         weight = self.embedding.weight if self.head is None else self.head.weight
         return F.linear(hidden, weight).float()
+
+
+def _weights(*shape: int) -> nn.Parameter:
+    return nn.Parameter(torch.empty(*shape), requires_grad=False)

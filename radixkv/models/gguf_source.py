@@ -8,8 +8,6 @@ from typing import Final
 
 import numpy as np
 import torch
-from gguf import GGMLQuantizationType
-from gguf.quants import dequantize
 from torch import Tensor
 
 from radixkv.errors import BadModelFile, UnsupportedModel
@@ -85,11 +83,13 @@ class GGUFSource:
 
     def _dequantised(self, tensor: GGUFTensor, start: int, num_rows: int, row_bytes: int) -> Tensor:
         """(num_rows, num_columns) fp32, from `start` bytes into the tensor."""
+        from gguf import GGMLQuantizationType, quants  # takes 0.2 s, and no start needs it but the first
+
         size = num_rows * row_bytes
         data = np.fromfile(self._path, dtype=np.uint8, count=size, offset=tensor.offset + start)
         if data.nbytes != size:
             raise BadModelFile(self.file, "the data", f"{tensor.offset + tensor.num_bytes} bytes", "fewer")
-        values = dequantize(data.reshape(num_rows, row_bytes), GGMLQuantizationType[tensor.type])
+        values = quants.dequantize(data.reshape(num_rows, row_bytes), GGMLQuantizationType[tensor.type])
         return torch.from_numpy(values)
 
     def _paired_heads(self, stored: str) -> int:

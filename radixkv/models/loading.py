@@ -84,4 +84,4 @@ def _decoder(config: ModelConfig, state: Mapping[str, Tensor]) -> Decoder:
     with torch.device("meta"):
         decoder = Decoder(config)
     decoder.load_state_dict(state, assign=True)
-    return decoder.requires_grad_(False).eval()
+    return decoder.eval()
