@@ -6,7 +6,6 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
-from frontend_lang.codes import CODES
 from frontend_lang.syntax.ast import Span
 
 TAB_WIDTH = 4
@@ -15,7 +14,7 @@ MAX_SHOWN_WIDTH = 110  # longer lines are cut around the caret
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One finding. Lines and columns count characters from 1, `end_col` is exclusive; `code` is a key of CODES."""
+    """One finding. Lines and columns count characters from 1, `end_col` is exclusive; `code` is a key of `frontend_lang.codes.CODES`."""
 
     code: str
     message: str
@@ -47,8 +46,7 @@ class Diagnostic:
 
 
 def diagnose(code: str, message: str, span: Span, file: str, hint: str | None = None) -> Diagnostic:
-    """A diagnostic about a range of the source. Raises KeyError for a code that is not in the table."""
-    CODES[code]
+    """A diagnostic about a range of the source. `code` is a key of `frontend_lang.codes.CODES`."""
     return Diagnostic(code, message, file, span.line, span.col, span.end_line, span.end_col, hint)
 
 

@@ -6,6 +6,7 @@ and the expressions in it are parsed and built with the offsets of the one sourc
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,10 +18,12 @@ from frontend_lang.syntax import ast
 from frontend_lang.syntax.limits import MAX_DIGITS, MAX_NESTING
 from frontend_lang.syntax.positions import LineTable, Problem
 from frontend_lang.syntax.text import Hole, Piece, TextReader
+from frontend_lang.syntax.words import EXPRESSION_KEYWORDS
 
 ParseTree = Tree[Token]
 Child = ParseTree | Token | None
 
+_NAME_ALONE = re.compile(r"\s*([A-Za-z_]\w*)\s*")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -38,6 +41,7 @@ class ExpressionBuilder:
     def __init__(self, source: str, lines: LineTable, parse_expression: Callable[[Hole], ParseTree | None]) -> None:
         self.problems: list[Problem] = []
         self.lines = lines
+        self._source = source
         self._reader = TextReader(source, self.problems)
         self._parse_expression = parse_expression
         self._scope = ""
@@ -90,6 +94,9 @@ class ExpressionBuilder:
         return ast.Template(tuple(parts), span=span)
 
     def _hole(self, hole: Hole) -> ast.Expression | None:
+        name = _NAME_ALONE.fullmatch(self._source, hole.start, hole.end)
+        if name and name.group(1) not in EXPRESSION_KEYWORDS:  # by far the most frequent, and needs no parser
+            return ast.Name(name.group(1), span=self.lines.span(name.start(1), name.end(1)))
         tree = self._parse_expression(hole)
         return None if tree is None else self.expression(tree)
 

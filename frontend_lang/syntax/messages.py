@@ -63,9 +63,10 @@ class Explainer:
         if character in "\"'":
             return self._unclosed_quote(position)
         message = f"unexpected character `{character}`"
-        if not character.isascii() or not character.isprintable():
+        if not character.isprintable():
             message = f"unexpected character U+{ord(character):04X}"
-        return Problem("E0102", position, position + 1, message, _CHARACTER_HINTS.get(character))
+        hint = "names begin with a letter A-Z, a-z or _" if character.isalpha() else _CHARACTER_HINTS.get(character)
+        return Problem("E0102", position, position + 1, message, hint)
 
     def _unclosed_block(self, position: int) -> Problem:
         match = re.compile('"+').match(self._source, position)
@@ -163,8 +164,11 @@ class Explainer:
         if {"DEF", "RETURN"} <= names:
             found.append("a statement")
             names -= words.STATEMENT_TERMINALS
-        elif {"INT", "NOT"} <= names:
+        elif {"INT", "LPAR"} <= names:
             found.append("an expression")
+            names -= words.EXPRESSION_TERMINALS
+        elif {"NAME", "NONE"} <= names:
+            found.append("a type")
             names -= words.EXPRESSION_TERMINALS
         elif names >= words.TEXT_TERMINALS:
             found.append("text in quotes")

@@ -128,5 +128,5 @@ class _Parse:
             tree = grammar().parse(TextSlice(self._source, part.start, part.end), start, on_error=recovery)
         for problem in recovery.problems:
             self._report(problem)
-        self._incomplete = self._incomplete or recovery.incomplete
+        self._incomplete = self._incomplete or (start == "start" and recovery.incomplete)
         return None if recovery.problems else tree

@@ -7,6 +7,7 @@ statement's keyword, or to the brace that closes the block.
 from __future__ import annotations
 
 import re
+from copy import copy
 from typing import cast
 
 from lark import Token
@@ -78,7 +79,7 @@ class Recovery:
         if match and not self._source[line_start:position].strip(" \t"):
             self._stray_closers += depth
             return position
-        in_block = "RBRACE" in _choices(_parser(error))
+        in_block = _accepts(_parser(error), "RBRACE")
         scan_from = position + (1 if isinstance(error, UnexpectedCharacters) else 0)
         for found in _SCAN.finditer(self._source, scan_from):
             if found.group("keyword"):
@@ -94,22 +95,32 @@ class Recovery:
 
 
 def _parser(error: UnexpectedInput) -> InteractiveParser:
-    return cast("InteractiveParser", error.interactive_parser)
+    return error.interactive_parser
 
 
 def _unwind(parser: InteractiveParser) -> int:
     """Pop until a statement may begin; how many opening braces were popped."""
     state = parser.parser_state
     braces = 0
-    while not _choices(parser) >= {"DEF", "RETURN"}:
+    while not _accepts(parser, "DEF"):
         state.state_stack.pop()
         value = state.value_stack.pop()
         braces += isinstance(value, Token) and value.type == "LBRACE"
     return braces
 
 
-def _choices(parser: InteractiveParser) -> set[str]:
-    return set(parser.choices())  # type: ignore[no-untyped-call]
+def _accepts(parser: InteractiveParser, terminal: str) -> bool:
+    """Whether the terminal really fits: LALR tables alone promise more than the stack can keep."""
+    if terminal not in parser.choices():  # type: ignore[no-untyped-call]
+        return False
+    trial = parser.copy(deepcopy_values=False)  # type: ignore[no-untyped-call]
+    trial.parser_state.parse_conf = copy(trial.parser_state.parse_conf)
+    trial.parser_state.parse_conf.callbacks = {}  # no trees are built
+    try:
+        trial.feed_token(Token(terminal, ""))
+    except UnexpectedToken:
+        return False
+    return True
 
 
 def _jump(error: UnexpectedInput, position: int) -> None:
