@@ -15,17 +15,19 @@ The formula is part of what a seed means: a change of it changes every sampled t
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 NOISE_KEY: Final = 0x7261_6469_786B_7601  # "radixkv" in ASCII and a version
+Words: TypeAlias = npt.NDArray[np.uint32]
 _SCALE: Final = np.float32((1 - 2.0**-23) / 2.0**32)
 
 
-def noise_words(seed: int, choice: int, position: int, vocab_size: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+def noise_words(seed: int, choice: int, position: int, vocab_size: int) -> Words:
     """The random word of every token id, (vocab_size,) uint32. Linear in `vocab_size`."""
     generator = np.random.Philox(
         key=np.array([seed, NOISE_KEY], dtype=np.uint64),
@@ -35,7 +37,7 @@ def noise_words(seed: int, choice: int, position: int, vocab_size: int) -> np.nd
     return words.astype("<u8", copy=False).view("<u4")[:vocab_size]
 
 
-def gumbel_noise(words: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> Tensor:
-    """Standard Gumbel variables of some words, fp32 of the same length on the CPU."""
+def gumbel_noise(words: Words) -> Tensor:
+    """Standard Gumbel variables of some words, fp32 of the same shape on the CPU."""
     uniform = torch.from_numpy((words.astype(np.float32) + np.float32(0.5)) * _SCALE)
     return uniform.neg_().log1p_().neg_().log_().neg_()

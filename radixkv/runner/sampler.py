@@ -21,13 +21,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from radixkv.request import TokenLogprob
 from radixkv.runner.cutoffs import cuts_off, thresholds
 from radixkv.runner.logprobs import LogprobQuery, answer_queries
-from radixkv.runner.noise import gumbel_noise, noise_words
+from radixkv.runner.noise import Words, gumbel_noise, noise_words
 from radixkv.runner.penalties import ban, change_logits, changes_logits
 from radixkv.step_plan import SamplingState
 
@@ -96,21 +97,36 @@ def _no_maximum(value: float) -> str:
 
 def _draw(logits: Tensor, states: Sequence[SamplingState]) -> list[int]:
     """Draw from rows with a temperature, (num_rows, vocab_size), changed in place."""
-    temperatures = torch.tensor([state.params.temperature for state in states], device=logits.device)
-    logits /= temperatures[:, None]
-    cut = [row for row, state in enumerate(states) if cuts_off(state.params)]
+    logits /= torch.tensor([state.params.temperature for state in states], device=logits.device)[:, None]
     token_ids = [0] * len(states)
-    if cut:
-        least = thresholds(logits[cut] if len(cut) < len(states) else logits, [states[row].params for row in cut])
-        for row, value in zip(cut, least, strict=True):
-            token_ids[row] = _draw_among(logits[row], (logits[row] >= value).nonzero().squeeze(-1), states[row])
-    for row in set(range(len(states))) - set(cut):
-        words = noise_words(states[row].seed, states[row].choice, states[row].position, logits.shape[1])
-        token_ids[row] = int((logits[row] + gumbel_noise(words).to(logits.device)).argmax())
+    cut = [row for row, state in enumerate(states) if cuts_off(state.params)]
+    whole = [row for row, state in enumerate(states) if not cuts_off(state.params)]
+    for rows, draw in ((cut, _draw_from_cut), (whole, _draw_from_whole)):
+        if rows:
+            chosen = draw(logits[rows] if len(rows) < len(states) else logits, [states[row] for row in rows])
+            for row, token_id in zip(rows, chosen, strict=True):
+                token_ids[row] = token_id
     return token_ids
 
 
-def _draw_among(row: Tensor, kept: Tensor, state: SamplingState) -> int:
-    """Draw among the kept ids of a row; noise is computed for them alone."""
-    words = noise_words(state.seed, state.choice, state.position, len(row))[kept.cpu().numpy()]
-    return int(kept[(row[kept] + gumbel_noise(words).to(row.device)).argmax()])
+def _draw_from_whole(logits: Tensor, states: Sequence[SamplingState]) -> list[int]:
+    """Draw from rows in which every token may come."""
+    noise = gumbel_noise(np.stack([_words(state, logits.shape[1]) for state in states]))
+    token_ids: list[int] = (logits + noise.to(logits.device)).argmax(-1).tolist()
+    return token_ids
+
+
+def _draw_from_cut(logits: Tensor, states: Sequence[SamplingState]) -> list[int]:
+    """Draw from rows with cuts; Gumbel variables are made for the kept tokens alone."""
+    kept = logits >= thresholds(logits, [state.params for state in states])
+    rows, ids = kept.nonzero(as_tuple=True)  # (num_kept,) each, row by row
+    borders = kept.sum(-1).cumsum(0)[:-1].tolist()
+    ids_by_row = np.split(ids.cpu().numpy(), borders)
+    words = [_words(state, logits.shape[1])[row_ids] for state, row_ids in zip(states, ids_by_row, strict=True)]
+    scores = logits[rows, ids].cpu() + gumbel_noise(np.concatenate(words))
+    scores_by_row = np.split(scores.numpy(), borders)
+    return [int(row_ids[row.argmax()]) for row_ids, row in zip(ids_by_row, scores_by_row, strict=True)]
+
+
+def _words(state: SamplingState, vocab_size: int) -> Words:
+    return noise_words(state.seed, state.choice, state.position, vocab_size)

@@ -12,7 +12,9 @@ from radixkv.tokens import token_array
 GREEDY = SamplingParams(temperature=0.0)
 
 
-def sampling_state(params: SamplingParams = GREEDY, *, seed: int = 0, choice: int = 0, position: int = 0) -> SamplingState:
+def sampling_state(
+    params: SamplingParams = GREEDY, *, seed: int = 0, choice: int = 0, position: int = 0
+) -> SamplingState:
     return SamplingState(params, seed, choice, position)
 
 
