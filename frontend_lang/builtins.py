@@ -39,7 +39,7 @@ class Builtin:
     variadic: bool = False
 
     def call(self, arguments: Sequence[Value], named: Mapping[str, Value]) -> Value:
-        """Run it. Raises E0309 for wrong arguments, E04xx for wrong values."""
+        """Run it. Raises E0307 for wrong arguments, E04xx for wrong values."""
         bound = self._bind(arguments, named)
         return self.function(*arguments) if self.variadic else self.function(**bound)
 
@@ -57,7 +57,7 @@ class Builtin:
         return bound
 
     def _misused(self, what: str) -> ProgramError:
-        return ProgramError("E0309", f"`{self.name}` {what}", f"{self.name}({', '.join(self.parameters)})")
+        return ProgramError("E0307", f"`{self.name}` {what}", f"{self.name}({', '.join(self.parameters)})")
 
 
 def _wrong(function: str, expected: str, found: Value, hint: str | None = None) -> ProgramError:
@@ -199,10 +199,10 @@ def _range(*arguments: Value) -> Value:
     numbers = [_whole("range", argument) for argument in arguments]
     if len(numbers) > 3:
         raise ProgramError(
-            "E0309", f"`range` takes at most 3 arguments, got {len(numbers)}", "range(start, stop, step)"
+            "E0307", f"`range` takes at most 3 arguments, got {len(numbers)}", "range(start, stop, step)"
         )
     if len(numbers) == 3 and numbers[2] == 0:
-        raise ProgramError("E0409", "`range` needs a step that is not 0")
+        raise ProgramError("E0401", "`range` needs a step that is not 0")
     span = range(*numbers)
     if len(span[: MAX_ITEMS + 1]) > MAX_ITEMS:
         raise ProgramError("E0808", f"`range` of more than {MAX_ITEMS} items")

@@ -45,7 +45,7 @@ class EventLog:
         """Seconds since the run began."""
         return time.perf_counter() - self._start
 
-    def emit(self, event: str, ctx: str = "", path: str = "", **data: object) -> None:
+    def emit(self, event: str, data: Mapping[str, object], *, ctx: str = "", path: str = "") -> None:
         """Hand one event to the listener, if there is one."""
         if self._listener is None:
             return

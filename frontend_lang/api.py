@@ -1,0 +1,133 @@
+"""Running a program from Python.
+
+result = frontend_lang.run(source, {"city": "Oslo"}, runtime=runtime, seed=7)
+result = await frontend_lang.run_async(source, {"city": "Oslo"}, runtime=runtime)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+
+from frontend_lang.diagnostics import Diagnostic, has_errors
+from frontend_lang.errors import ProgramError
+from frontend_lang.events import EventLog, Listener
+from frontend_lang.interpreter.execution import Ended, Execution
+from frontend_lang.interpreter.limits import Limits
+from frontend_lang.interpreter.run import Run, usage_record
+from frontend_lang.result import RunResult, Timing
+from frontend_lang.runtime import Runtime
+from frontend_lang.seeds import MAX_SEED, draw_run_seed
+from frontend_lang.syntax import ast
+from frontend_lang.values import to_json_safe
+
+
+class ProgramRejected(ProgramError):
+    """The program did not pass the check; `diagnostics` has every finding, this error is the first of them."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        first = next(found for found in diagnostics if found.severity == "error")
+        super().__init__(first.code, first.message, first.hint, span=first, file=first.file)
+        self.diagnostics = tuple(diagnostics)
+
+
+def load(source: str, file: str = "<string>") -> ast.Program:
+    """Parse and check. Raises ProgramRejected with all findings."""
+    from frontend_lang.checker import check
+    from frontend_lang.syntax.parser import parse
+
+    parsed = parse(source, file)
+    found = list(parsed.diagnostics)
+    if parsed.program is not None and not has_errors(found):
+        found += check(parsed.program)
+        if not has_errors(found):
+            return parsed.program
+    raise ProgramRejected(found)
+
+
+async def run_async(
+    source: str | ast.Program,
+    args: Mapping[str, object] | None = None,
+    *,
+    runtime: Runtime,
+    entry: str | None = None,
+    seed: int | None = None,
+    limits: Limits | None = None,
+    on_event: Listener | None = None,
+    file: str = "<string>",
+) -> RunResult:
+    """Run a program on a runtime.
+
+    `source` is text or what `load` returned. An argument that is a str is taken as text where the parameter is `str`
+    and as JSON elsewhere; other Python values are passed as they are. `seed` (0..2**63-1) is drawn if not given and is
+    in the result. `on_event` is called for every event, in order; without it events cost nothing.
+
+    Raises ProgramRejected (parse, check) or ProgramError (run). When it returns, raises or is cancelled, every context
+    that the run opened has been released.
+    """
+    program = load(source, file) if isinstance(source, str) else source
+    run_seed = _checked_seed(seed)
+    arguments = dict(args or {})
+    events = EventLog(uuid.uuid4().hex[:12], on_event)
+    run = Run(runtime, run_seed, limits or Limits(), events)
+    _announce(events, runtime, run_seed)
+    try:
+        ended = await Execution(program, run, arguments).finish(entry)
+    except ProgramError as error:
+        _report(events, error)
+        raise
+    return _result(ended, run)
+
+
+def run(
+    source: str | ast.Program,
+    args: Mapping[str, object] | None = None,
+    *,
+    runtime: Runtime,
+    entry: str | None = None,
+    seed: int | None = None,
+    limits: Limits | None = None,
+    on_event: Listener | None = None,
+    file: str = "<string>",
+) -> RunResult:
+    """`run_async` on an event loop of its own. Raises E0810 where a loop is running already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise ProgramError("E0810", "`run` inside a running event loop", "await run_async(…)")
+    return asyncio.run(
+        run_async(source, args, runtime=runtime, entry=entry, seed=seed, limits=limits, on_event=on_event, file=file)
+    )
+
+
+def _checked_seed(seed: int | None) -> int:
+    if seed is None:
+        return draw_run_seed()
+    if 0 <= seed <= MAX_SEED:
+        return seed
+    raise ProgramError("E0401", f"seed={seed}", "a seed is 0 to 2**63-1")
+
+
+def _announce(events: EventLog, runtime: Runtime, seed: int) -> None:
+    if events.active:
+        info = runtime.info
+        events.emit("run.start", {**info.details, "version": info.version, "model": info.model, "seed": seed})
+
+
+def _report(events: EventLog, error: ProgramError) -> None:
+    if events.active:
+        line, col = (error.span.line, error.span.col) if error.span is not None else (None, None)
+        what = {"code": error.code, "message": error.message, "hint": error.hint}
+        events.emit("error", {**what, "file": error.file, "line": line, "col": col}, path=error.path)
+
+
+def _result(ended: Ended, run: Run) -> RunResult:
+    info = run.runtime.info
+    timing = Timing(run.events.elapsed_s(), run.first_text_s)
+    if run.events.active:
+        run.emit_usage()
+        run.events.emit("run.end", {"value": to_json_safe(ended.value), "usage": usage_record(run.usage)})
+    return RunResult(ended.value, ended.names, run.usage, (), run.seed, info.deterministic, info.model, timing)

@@ -1,0 +1,104 @@
+"""One run of a program from its first event to its last release."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frontend_lang.errors import ProgramError
+from frontend_lang.interpreter.contexts import Context
+from frontend_lang.interpreter.entry import check_arguments, choose_entry, parameters
+from frontend_lang.interpreter.frames import Env, Frame
+from frontend_lang.interpreter.interpreter import Interpreter
+from frontend_lang.interpreter.machine import Jump
+from frontend_lang.interpreter.options import time_limit
+from frontend_lang.interpreter.run import Run, as_program_error
+from frontend_lang.seeds import Place
+from frontend_lang.syntax import ast
+from frontend_lang.values import Value
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a run came to: its value, and the names of the top level (empty for a def)."""
+
+    value: Value
+    names: dict[str, Value]
+
+
+class Execution:
+    """Runs the entry of a program. Whatever happens, no task and no context of it is left."""
+
+    def __init__(self, program: ast.Program, run: Run, arguments: Mapping[str, object]) -> None:
+        self._program = program
+        self._run = run
+        self._arguments = arguments
+        self._interpreter = Interpreter(program, run, arguments)
+
+    async def finish(self, entry_name: str | None) -> Ended:
+        """Run to the end. Raises ProgramError, or CancelledError after everything has been released."""
+        try:
+            async with time_limit(self._run.limits.wall_s, "the run", code="E0801"):
+                return await self._entry(entry_name)
+        except ProgramError as error:
+            self._place(error)
+            raise
+        except Exception as error:  # a program never ends with anything but an error of the language
+            raise self._place(as_program_error(error)) from error
+        finally:
+            await uninterrupted(self._run.close())
+
+    def _place(self, error: ProgramError) -> ProgramError:
+        error.file = error.file or self._program.file
+        return error
+
+    async def _entry(self, entry_name: str | None) -> Ended:
+        entry = choose_entry(self._program, entry_name)
+        known = parameters(self._program, entry)
+        check_arguments(known, self._arguments)
+        path = "main" if entry is None else entry.name
+        env = Env(Frame(), Context(), Place(), self._run.strand(), path)
+        async with self._interpreter.scope(env):
+            if entry is None:
+                return await self._top_level(env, {node.name for node in known})
+            return Ended(await self._def(entry, env), {})
+
+    async def _top_level(self, env: Env, parameter_names: set[str]) -> Ended:
+        signal = await self._interpreter.execute_all(self._program.statements, env)
+        await env.frame.settle()
+        names = {
+            name: await self._interpreter.settled(value, env)
+            for name, value in env.frame.names.items()
+            if name not in parameter_names
+        }
+        await self._commit(env)
+        return Ended(signal.value if signal is not None and signal.jump is Jump.RETURN else None, names)
+
+    async def _def(self, entry: ast.Def, env: Env) -> Value:
+        for parameter in entry.parameters:
+            env.frame.bind(parameter.name, await self._interpreter.parameter(parameter, env))
+        signal = await self._interpreter.execute_block(entry.body, env)
+        value = signal.value if signal is not None and signal.jump is Jump.RETURN else None
+        await self._commit(env)
+        return self._interpreter.types.fit(value, entry.returns, f"the result of `{entry.name}`")
+
+    async def _commit(self, env: Env) -> None:
+        """The end is a commit point: text that came last reaches the context too."""
+        if env.context.pending:
+            await self._run.runtime.commit(await self._run.contexts.flush(env.context))
+
+
+async def uninterrupted(work: Coroutine[Any, Any, None]) -> None:
+    """Do the work to its end even if this task is cancelled meanwhile, and then be cancelled."""
+    task = asyncio.get_running_loop().create_task(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+    task.result()
+    if cancelled:
+        raise asyncio.CancelledError

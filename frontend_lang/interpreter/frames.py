@@ -1,0 +1,108 @@
+"""Names of a running program."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from frontend_lang.errors import ProgramError
+from frontend_lang.interpreter.contexts import Context
+from frontend_lang.interpreter.strands import Strand
+from frontend_lang.seeds import Place
+from frontend_lang.values import Value
+
+Promise = asyncio.Task[Value]
+
+
+class Frame:
+    """Names of the program, a def call, a branch or a comprehension; `outer` is what a branch may read, not change.
+
+    A name may be bound to a promise: a call that runs while the frame goes on. Whoever uses the name waits for it.
+    """
+
+    def __init__(self, names: Mapping[str, Value] | None = None, outer: Frame | None = None) -> None:
+        self.names: dict[str, Value | Promise] = dict(names or {})
+        self._outer = outer
+        self._distributions: dict[str, dict[str, float]] = {}
+        self._promises: list[Promise] = []
+
+    def bind(self, name: str, value: Value | Promise, distribution: dict[str, float] | None = None) -> None:
+        """Declare or rebind a name of this frame; a select brings its distribution."""
+        self.names[name] = value
+        self._distributions.pop(name, None)
+        if distribution is not None:
+            self._distributions[name] = distribution
+
+    def assign(self, name: str, value: Value | Promise) -> None:
+        """Change a declared name."""
+        self.check_assignable(name)
+        self.bind(name, value)
+
+    def check_assignable(self, name: str) -> None:
+        """Raises E0312 for a name of an outer frame, E0305 for one that nothing declares."""
+        if name in self.names:
+            return
+        if self._outer is not None and self._outer.find(name) is not None:
+            raise ProgramError("E0312", f"a branch cannot change the outer name `{name}`", "yield the value instead")
+        raise ProgramError("E0305", f"`{name}` is not declared", f"let {name} = …")
+
+    def find(self, name: str) -> Frame | None:
+        """The innermost frame that has the name."""
+        frame: Frame | None = self
+        while frame is not None and name not in frame.names:
+            frame = frame._outer
+        return frame
+
+    def lookup(self, name: str) -> Value | Promise:
+        """What the name is bound to. Raises E0301."""
+        frame = self.find(name)
+        if frame is None:
+            raise ProgramError("E0301", f"unknown name `{name}`")
+        return frame.names[name]
+
+    def distribution(self, name: str) -> dict[str, float] | None:
+        """The distribution that a select bound with the name."""
+        frame = self.find(name)
+        return None if frame is None else frame._distributions.get(name)
+
+    def own(self, promise: Promise) -> Promise:
+        """Take over a promise: it ends with this frame at the latest."""
+        self._promises.append(promise)
+        return promise
+
+    async def settle(self) -> None:
+        """Wait for all promises in the order of their start; the first error, in this order, is raised."""
+        for task in self._promises:
+            await asyncio.shield(task)
+
+    async def close(self) -> None:
+        """Cancel what still runs and wait until it has ended. Errors of promises that nobody asked for are dropped."""
+        for task in self._promises:
+            task.cancel()
+        if self._promises:
+            await asyncio.wait(self._promises)
+            for task in self._promises:
+                if not task.cancelled():
+                    task.exception()  # mark it as seen
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """Where a node is run: names, context, place for seeds, gen defaults (`set`, fork options), strand, call depth."""
+
+    frame: Frame
+    context: Context
+    place: Place
+    strand: Strand
+    path: str
+    depth: int = 0
+    defaults: Mapping[str, Value] = field(default_factory=dict)
+
+    def looped(self, index: int) -> Env:
+        """Inside round `index` of a loop."""
+        return replace(self, place=self.place.loop(index))
+
+    def with_defaults(self, options: Mapping[str, Value]) -> Env:
+        """With further gen defaults."""
+        return replace(self, defaults={**self.defaults, **options})

@@ -1,0 +1,81 @@
+"""What one run may use, and the counters that hold it to that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from frontend_lang.errors import ProgramError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one run; the defaults are the language's. None = unbounded.
+
+    `tokens` bounds computed prompt tokens plus completion tokens, `wall_s` the time of the run in seconds.
+    """
+
+    iterations: int = 1000  # rounds of one loop
+    steps: int = 100_000  # statements, loop rounds and calls of the whole run
+    call_depth: int = 32
+    live_branches: int = 64  # branches and overlapping calls at once; further ones wait
+    branches: int = 4096  # of the whole run
+    gen_max: int = 4096  # `max` of one gen
+    tokens: int | None = None
+    wall_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            bound = getattr(self, item.name)
+            if bound is not None and bound <= 0:
+                raise ValueError(f"limit {item.name}: got {bound}, expected more than 0")
+
+    def capped(self, caps: Limits) -> Limits:
+        """These limits, none above the host's."""
+        lowest = {item.name: _lower(getattr(self, item.name), getattr(caps, item.name)) for item in fields(self)}
+        return Limits(**lowest)  # type: ignore[arg-type]
+
+
+def _lower(a: float | None, b: float | None) -> float | None:
+    return b if a is None else a if b is None else min(a, b)
+
+
+class Counters:
+    """Steps and branches used so far."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._steps = 0
+        self._branches = 0
+
+    def step(self) -> None:
+        """One more statement, round or call. Raises E0804."""
+        self._steps += 1
+        if self._steps > self._limits.steps:
+            raise ProgramError(
+                "E0804", f"more than {self._limits.steps} steps", "the program may be in an endless loop"
+            )
+
+    def loop(self, rounds: int) -> None:
+        """A loop of so many rounds begins. Raises E0805."""
+        if rounds > self._limits.iterations:
+            raise ProgramError("E0805", f"a loop of {rounds} rounds; at most {self._limits.iterations} are allowed")
+
+    def branch(self, count: int) -> None:
+        """A fork of so many branches begins. Raises E0807."""
+        self._branches += count
+        if self._branches > self._limits.branches:
+            most = self._limits.branches
+            raise ProgramError("E0807", f"{self._branches} branches in one run; at most {most} are allowed")
+
+    def depth(self, depth: int) -> None:
+        """A call at this depth begins. Raises E0806."""
+        if depth > self._limits.call_depth:
+            raise ProgramError(
+                "E0806", f"calls nested deeper than {self._limits.call_depth}", "does a def call itself?"
+            )
+
+    def gen_max(self, tokens: int) -> int:
+        """`tokens` if a gen may ask for so many. Raises E0401."""
+        if tokens <= self._limits.gen_max:
+            return tokens
+        raise ProgramError("E0401", f"max={tokens}; at most {self._limits.gen_max} tokens are allowed")

@@ -1,0 +1,107 @@
+"""What all strands of one run share."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from frontend_lang.errors import ProgramError
+from frontend_lang.events import EventLog
+from frontend_lang.interpreter.contexts import ContextPool
+from frontend_lang.interpreter.limits import Counters, Limits
+from frontend_lang.interpreter.strands import Strand
+from frontend_lang.runtime import CallUsage, Runtime, RuntimeFailure
+from frontend_lang.values import Value
+
+_T = TypeVar("_T")
+USAGE_EVERY_S = 1.0
+
+
+class Run:
+    """Runtime, contexts, limits, counters, events, seed and usage of one run."""
+
+    def __init__(self, runtime: Runtime, seed: int, limits: Limits, events: EventLog) -> None:
+        self.runtime = runtime
+        self.contexts = ContextPool(runtime)
+        self.limits = limits
+        self.counters = Counters(limits)
+        self.events = events
+        self.seed = seed
+        self.usage = CallUsage()
+        self.first_text_s: float | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._slots = asyncio.Semaphore(limits.live_branches)
+        self._usage_due = time.perf_counter() + USAGE_EVERY_S
+
+    def strand(self) -> Strand:
+        """A new strand, without a slot."""
+        return Strand(self._slots)
+
+    def spawn(self, work: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
+        """Run work in a task of its own, which `close` waits for in any case."""
+        task: asyncio.Task[_T] = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """End every task that is left, then release every context that is left."""
+        for task in self._tasks:
+            task.cancel()
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.contexts.close()
+
+    def tokens_left(self) -> int | None:
+        """New tokens that may still be spent; None = unbounded. Raises E0803 when there are none."""
+        if self.limits.tokens is None:
+            return None
+        left = self.limits.tokens - self.usage.computed_tokens - self.usage.completion_tokens
+        if left <= 0:
+            raise self.over_tokens()
+        return left
+
+    def over_tokens(self) -> ProgramError:
+        """The token budget is spent."""
+        return ProgramError("E0803", f"the budget of {self.limits.tokens} tokens is spent", "raise the limit `tokens`")
+
+    def spend(self, usage: CallUsage) -> None:
+        """Add what one call of the runtime has used."""
+        self.usage += usage
+        if self.events.active and time.perf_counter() >= self._usage_due:
+            self.emit_usage()
+
+    def emit_usage(self) -> None:
+        """Tell the listener what has been used so far."""
+        self._usage_due = time.perf_counter() + USAGE_EVERY_S
+        self.events.emit("usage", usage_record(self.usage))
+
+    def text_arrived(self) -> None:
+        """Note the time of the first generated text."""
+        if self.first_text_s is None:
+            self.first_text_s = self.events.elapsed_s()
+
+
+def usage_record(usage: CallUsage) -> dict[str, Value]:
+    """The usage object of `run --json` and `usage()`."""
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "computed_tokens": usage.computed_tokens,
+        "restored_tokens": usage.restored_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "forks": usage.forks,
+    }
+
+
+def as_program_error(error: Exception) -> ProgramError:
+    """Any failure as an error of the language: a runtime's own code, E0502 for the stack, E0701 for the unexpected."""
+    if isinstance(error, ProgramError):
+        return error
+    if isinstance(error, RuntimeFailure):
+        return ProgramError(error.code, error.message)
+    if isinstance(error, RecursionError):
+        return ProgramError("E0502", "the program is nested too deeply to run")
+    return ProgramError("E0701", f"the runtime failed unexpectedly: {type(error).__name__}: {error}")

@@ -1,0 +1,48 @@
+"""What a run returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from frontend_lang.runtime import CallUsage
+from frontend_lang.values import Value, to_json_safe
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds: of the whole run, and to the first generated text (None if there was none)."""
+
+    wall_s: float
+    ttft_s: float | None
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The end of a run that succeeded.
+
+    `value` is what the entry returned, `vars` the names of the top level (empty for a def), `usage` the sum over all
+    calls of the runtime. `deterministic` says whether the runtime gives equal tokens for an equal seed.
+    """
+
+    value: Value
+    vars: Mapping[str, Value]
+    usage: CallUsage
+    checks: tuple[Mapping[str, Value], ...]
+    seed: int
+    deterministic: bool
+    model: str
+    timing: Timing
+
+    def to_dict(self) -> dict[str, object]:
+        """The object that `run --json` prints; nan and infinities, which JSON lacks, are none."""
+        return {
+            "value": to_json_safe(self.value),
+            "vars": {name: to_json_safe(value) for name, value in self.vars.items()},
+            "usage": asdict(self.usage),
+            "timing": {"wall_s": round(self.timing.wall_s, 6), "ttft_s": self.timing.ttft_s},
+            "checks": [dict(check) for check in self.checks],
+            "seed": self.seed,
+            "deterministic": self.deterministic,
+            "model": self.model,
+        }
