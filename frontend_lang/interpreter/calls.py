@@ -176,7 +176,7 @@ class Calls(Expressions):
             raise ProgramError("E0307", "`probs` needs the name of a select", "probs(x) after `select x from …`")
         distribution = env.frame.distribution(argument.name)
         if distribution is None:
-            raise ProgramError("E0606", f"`{argument.name}` is not bound by select", "probs(x) after `select x from …`")
+            raise ProgramError("E0608", f"`{argument.name}` is not bound by select", "probs(x) after `select x from …`")
         return dict(distribution)
 
     async def _comprehension(self, node: ast.Comprehension, env: Env) -> Value:

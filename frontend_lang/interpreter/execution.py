@@ -40,7 +40,7 @@ class Execution:
     async def finish(self, entry_name: str | None) -> Ended:
         """Run to the end. Raises ProgramError, or CancelledError after everything has been released."""
         try:
-            async with time_limit(self._run.limits.wall_s, "the run", code="E0801"):
+            async with time_limit(self._run.limits.wall_s, "the run", code="E0802"):
                 return await self._entry(entry_name)
         except ProgramError as error:
             self._place(error)

@@ -24,7 +24,9 @@ from frontend_lang.interpreter.strands import Strand
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value, checked_text, text_of, type_name
 
-RUN_WIDE = frozenset({"E0801", "E0803", "E0804", "E0807"})  # limits of the whole run; no on_error swallows them
+RUN_WIDE = frozenset(
+    {"E0801", "E0802", "E0804", "E0807", "E0809"}
+)  # limits of the whole run; no on_error swallows them
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,14 +139,14 @@ def _ended(result: GenResult) -> dict[str, object]:
 
 
 def _option_texts(candidates: Value) -> list[str]:
-    """The options of a select as text. Raises E0402 and E0602."""
+    """The options of a select as text. Raises E0402 and E0607."""
     if not isinstance(candidates, list):
         raise ProgramError("E0402", f"`select` needs a list of options, found {type_name(candidates)}")
     if not candidates:
-        raise ProgramError("E0602", "`select` from an empty list")
+        raise ProgramError("E0607", "`select` from an empty list")
     for candidate in candidates:
         if isinstance(candidate, (list, dict)) or candidate is None:
             raise ProgramError("E0402", f"an option of `select` is text, found {type_name(candidate)}")
         if candidate == "":
-            raise ProgramError("E0602", "an option of `select` is empty text, which cannot be scored")
+            raise ProgramError("E0607", "an option of `select` is empty text, which cannot be scored")
     return [text_of(candidate) for candidate in candidates]

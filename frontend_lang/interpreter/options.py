@@ -140,7 +140,7 @@ def known(name: str, table: Mapping[str, _T], construct: str) -> _T:
 
 
 @asynccontextmanager
-async def time_limit(seconds: float | None, what: str, code: str = "E0802") -> AsyncIterator[None]:
+async def time_limit(seconds: float | None, what: str, code: str = "E0803") -> AsyncIterator[None]:
     """Raise a ProgramError if the block takes longer than so many seconds; None = no limit."""
     try:
         async with asyncio.timeout(seconds) as limit:

@@ -55,7 +55,7 @@ class Run:
         await self.contexts.close()
 
     def tokens_left(self) -> int | None:
-        """New tokens that may still be spent; None = unbounded. Raises E0803 when there are none."""
+        """New tokens that may still be spent; None = unbounded. Raises E0809 when there are none."""
         if self.limits.tokens is None:
             return None
         left = self.limits.tokens - self.usage.computed_tokens - self.usage.completion_tokens
@@ -65,7 +65,7 @@ class Run:
 
     def over_tokens(self) -> ProgramError:
         """The token budget is spent."""
-        return ProgramError("E0803", f"the budget of {self.limits.tokens} tokens is spent", "raise the limit `tokens`")
+        return ProgramError("E0809", f"the budget of {self.limits.tokens} tokens is spent", "raise the limit `tokens`")
 
     def spend(self, usage: CallUsage) -> None:
         """Add what one call of the runtime has used."""
