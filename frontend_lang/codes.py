@@ -44,7 +44,6 @@ CODES = MappingProxyType(
         "E0312": CodeInfo("outer name assigned in a branch", "A branch reads outer names but cannot change them."),
         "E0314": CodeInfo("jump out of a branch", "`return`, `break` and `continue` cannot leave a branch."),
         "E0315": CodeInfo("wrong join", "The join policy does not take, or lacks, its `by`."),
-        "E0316": CodeInfo("role inside a role", "Roles follow each other; they do not nest."),
         "E0316": CodeInfo("role inside a role", "A role is closed before another one opens."),
         "E0401": CodeInfo("value out of range", "The option does not take this value."),
         "E0402": CodeInfo("wrong type", "The value can never have the type that is needed here."),

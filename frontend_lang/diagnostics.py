@@ -14,7 +14,7 @@ MAX_SHOWN_WIDTH = 110  # longer lines are cut around the caret
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One finding. Lines and columns count characters from 1, `end_col` is exclusive; `code` is a key of `frontend_lang.codes.CODES`."""
+    """One finding. Lines and columns count characters from 1, `end_col` is exclusive; `code` is a key of CODES."""
 
     code: str
     message: str

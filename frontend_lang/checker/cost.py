@@ -1,0 +1,217 @@
+"""The worst case of a program, as far as it can be told without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from frontend_lang.checker.entry import entry_def
+from frontend_lang.checker.options import literal_value
+from frontend_lang.interpreter.options import DEFAULT_TRIES
+from frontend_lang.runtime import GenParams
+from frontend_lang.syntax import ast
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """Upper bounds: branches that are begun, and tokens that gens produce. None: no bound is written in the program."""
+
+    branches: int | None
+    tokens: int | None
+
+    def __add__(self, other: WorstCase) -> WorstCase:
+        return WorstCase(_add(self.branches, other.branches), _add(self.tokens, other.tokens))
+
+    def times(self, count: int | None) -> WorstCase:
+        """So much for each of `count` rounds."""
+        return WorstCase(_times(self.branches, count), _times(self.tokens, count))
+
+    def to_dict(self) -> dict[str, int | None]:
+        """The form that goes into JSON."""
+        return {"branches": self.branches, "tokens": self.tokens}
+
+
+NOTHING = WorstCase(0, 0)
+UNBOUNDED = WorstCase(None, None)
+
+
+def worst_case(program: ast.Program, entry: str | None = None) -> WorstCase:
+    """Bounds on one run of the program, or of the def that `entry` or the entry rules choose.
+
+    Conditions count with their dearest side; loops and forks over anything but written numbers, lists and range()
+    have no bound.
+    """
+    costs = _Costs(program)
+    definition = entry_def(program, entry)
+    if definition is not None:
+        return costs.of_def(definition.name)
+    return costs.of_statements(program.statements, _Defaults())
+
+
+@dataclass(frozen=True)
+class _Defaults:
+    """Options of gens that `set` and `fork … with` have set; None: not a written number."""
+
+    max_tokens: int | None = GenParams().max_tokens
+    tries: int | None = DEFAULT_TRIES
+
+    def changed(self, options: Iterable[ast.Option]) -> _Defaults:
+        values = {"max": self.max_tokens, "tries": self.tries}
+        for option in options:
+            if option.name in values:
+                written = literal_value(option.value)
+                values[option.name] = written if isinstance(written, int) else None
+        return _Defaults(values["max"], values["tries"])
+
+
+class _Costs:
+    def __init__(self, program: ast.Program) -> None:
+        self._defs = {node.name: node for node in program.statements if isinstance(node, ast.Def)}
+        self._known: dict[str, WorstCase] = {}
+        self._handlers: dict[type, Callable[[Any, _Defaults], WorstCase]] = {
+            ast.Gen: self._gen,
+            ast.Call: self._call,
+            ast.Comprehension: self._comprehension,
+            ast.If: self._if,
+            ast.For: self._for,
+            ast.Repeat: self._repeat,
+            ast.CountFork: self._count_fork,
+            ast.EachFork: self._each_fork,
+            ast.ArmsFork: self._arms_fork,
+            ast.Map: self._map,
+            ast.Block: self._block,
+            ast.Use: self._use,
+            ast.Def: self._declaration,
+            ast.Test: self._declaration,
+        }
+
+    def of_def(self, name: str) -> WorstCase:
+        """A call of the def; a def that calls itself has no bound."""
+        if name not in self._known:
+            self._known[name] = UNBOUNDED
+            self._known[name] = self.of_statements(self._defs[name].body.statements, _Defaults())
+        return self._known[name]
+
+    def of_statements(self, statements: Iterable[ast.Statement], defaults: _Defaults) -> WorstCase:
+        """Statements one after the other; `set` changes the defaults of those that follow."""
+        total = NOTHING
+        for statement in statements:
+            if isinstance(statement, ast.Set):
+                defaults = defaults.changed(statement.options)
+            total += self._of(statement, defaults)
+        return total
+
+    def _of(self, node: ast.Node | None, defaults: _Defaults) -> WorstCase:
+        if node is None:
+            return NOTHING
+        handler = self._handlers.get(type(node))
+        return handler(node, defaults) if handler else self._parts(ast.children(node), defaults)
+
+    def _parts(self, nodes: Iterable[ast.Node | None], defaults: _Defaults) -> WorstCase:
+        total = NOTHING
+        for node in nodes:
+            total += self._of(node, defaults)
+        return total
+
+    def _block(self, node: ast.Block, defaults: _Defaults) -> WorstCase:
+        return self.of_statements(node.statements, defaults)
+
+    def _declaration(self, node: ast.Node, defaults: _Defaults) -> WorstCase:
+        return NOTHING
+
+    def _gen(self, node: ast.Gen, defaults: _Defaults) -> WorstCase:
+        settings = defaults.changed(node.options)
+        one = WorstCase(0, settings.max_tokens)
+        if node.until is not None:
+            one = (one + self._of(node.until, defaults)).times(settings.tries)
+        return one + self._parts(node.options, defaults)
+
+    def _call(self, node: ast.Call, defaults: _Defaults) -> WorstCase:
+        name = node.callee.name if isinstance(node.callee, ast.Name) else ""
+        inner = self.of_def(name) if name in self._defs else NOTHING
+        return inner + self._parts(node.arguments, defaults)
+
+    def _use(self, node: ast.Use, defaults: _Defaults) -> WorstCase:
+        call = node.call
+        name = call.callee.name if isinstance(call, ast.Call) and isinstance(call.callee, ast.Name) else ""
+        if name not in self._defs or not isinstance(call, ast.Call) or self._known.get(name) is UNBOUNDED:
+            return self._of(call, defaults)
+        self.of_def(name)  # finds recursion
+        return self.of_statements(self._defs[name].body.statements, defaults) + self._parts(call.arguments, defaults)
+
+    def _comprehension(self, node: ast.Comprehension, defaults: _Defaults) -> WorstCase:
+        each = self._of(node.element, defaults) + self._of(node.condition, defaults)
+        return each.times(_length(node.items)) + self._of(node.items, defaults)
+
+    def _if(self, node: ast.If, defaults: _Defaults) -> WorstCase:
+        total = self._parts([clause.condition for clause in node.clauses], defaults)
+        sides = [self._block(clause.body, defaults) for clause in node.clauses]
+        sides.append(self._of(node.otherwise, defaults))
+        return total + WorstCase(_dearest(side.branches for side in sides), _dearest(side.tokens for side in sides))
+
+    def _for(self, node: ast.For, defaults: _Defaults) -> WorstCase:
+        return self._block(node.body, defaults).times(_length(node.items)) + self._of(node.items, defaults)
+
+    def _repeat(self, node: ast.Repeat, defaults: _Defaults) -> WorstCase:
+        return self._block(node.body, defaults).times(_whole(node.count)) + self._of(node.count, defaults)
+
+    def _count_fork(self, node: ast.CountFork, defaults: _Defaults) -> WorstCase:
+        each = self._branch(node.body, node.join, defaults.changed(node.options))
+        return each.times(_whole(node.count)) + self._of(node.count, defaults) + self._joining(node.join, defaults)
+
+    def _each_fork(self, node: ast.EachFork, defaults: _Defaults) -> WorstCase:
+        each = self._branch(node.body, node.join, defaults.changed(node.options))
+        return each.times(_length(node.items)) + self._of(node.items, defaults) + self._joining(node.join, defaults)
+
+    def _arms_fork(self, node: ast.ArmsFork, defaults: _Defaults) -> WorstCase:
+        total = self._joining(node.join, defaults)
+        for arm in node.arms:
+            total += self._branch(arm.body, node.join, defaults)
+        return total
+
+    def _map(self, node: ast.Map, defaults: _Defaults) -> WorstCase:
+        each = WorstCase(1, 0) + self._block(node.body, defaults.changed(node.options))
+        return each.times(_length(node.items)) + self._of(node.items, defaults)
+
+    def _branch(self, body: ast.Block, join: ast.Join, defaults: _Defaults) -> WorstCase:
+        key = NOTHING if join.policy == "concat" else self._of(join.by, defaults)
+        return WorstCase(1, 0) + self._block(body, defaults) + key
+
+    def _joining(self, join: ast.Join, defaults: _Defaults) -> WorstCase:
+        if join.policy in self._defs:
+            return self.of_def(join.policy)
+        return self._of(join.by, defaults) if join.policy == "concat" else NOTHING
+
+
+def _add(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a + b
+
+
+def _times(a: int | None, count: int | None) -> int | None:
+    if a == 0 or count == 0:
+        return 0
+    return None if a is None or count is None else a * count
+
+
+def _dearest(bounds: Iterable[int | None]) -> int | None:
+    found = list(bounds)
+    return None if None in found else max((bound for bound in found if bound is not None), default=0)
+
+
+def _whole(node: ast.Expression) -> int | None:
+    value = literal_value(node)
+    return value if isinstance(value, int) else None
+
+
+def _length(node: ast.Expression) -> int | None:
+    """How many items an expression surely has at most."""
+    if isinstance(node, ast.ListLiteral):
+        return len(node.items)
+    if isinstance(node, ast.Comprehension):
+        return _length(node.items)
+    if isinstance(node, ast.Call) and isinstance(node.callee, ast.Name) and node.callee.name == "range":
+        bounds = [_whole(argument.value) for argument in node.arguments]
+        whole = [bound for bound in bounds if bound is not None]
+        return len(range(*whole)) if len(whole) == len(bounds) and 0 < len(whole) < 3 else None
+    return None

@@ -1,0 +1,111 @@
+"""Habits that go wrong: statements side by side, text that says something else than it seems to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from frontend_lang.checker.report import Report, closest, span_at
+from frontend_lang.syntax import ast
+from frontend_lang.syntax.words import FOREIGN_WORDS, KEYWORDS
+
+
+def check_layout(program: ast.Program, report: Report, *, interactive: bool) -> None:
+    """Report E0203, E0204, W0211, W0212, W0305 and W0402."""
+    for node in ast.walk(program):
+        if isinstance(node, (ast.Program, ast.Block)):
+            _check_sequence(node.statements, program.source, report, interactive=interactive)
+        if isinstance(node, (ast.Call, ast.Index, ast.Slice)):
+            _check_same_line(node, program.source, report)
+        if isinstance(node, (ast.TextStatement, ast.RoleStatement)):
+            _check_swallowed_brace(node, program, report)
+        if isinstance(node, (ast.Def, ast.Test, ast.Map)):
+            _check_mixing(node.body.statements, report)
+    _check_mixing(tuple(node for node in program.statements if not isinstance(node, (ast.Def, ast.Test))), report)
+
+
+def _check_sequence(statements: Sequence[ast.Statement], source: str, report: Report, *, interactive: bool) -> None:
+    for statement in statements:
+        if isinstance(statement, ast.Evaluate) and not isinstance(statement.expression, ast.Call) and not interactive:
+            _report_bare(statement, report)
+    for first, second in pairwise(statements):
+        if first.span.end_line == second.span.line and ";" not in source[first.span.end : second.span.start]:
+            place = span_at(second.span, 1)
+            report.add("E0204", place, "two statements on one line need a `;` between them", "add `;`, or a new line")
+        if isinstance(first, ast.TextStatement) and isinstance(second, ast.Gen) and _ends_with_blank(first):
+            message = f"prompt ends with a space before gen `{second.name}`; many tokenizers then sample badly"
+            last = ast.Span(*_last_character(first.span))
+            report.add("W0402", last, message, "end the text before the space; the model writes it itself")
+
+
+def _last_character(span: ast.Span) -> tuple[int, int, int, int, int, int]:
+    # The quote that ends the text; the space stands before it.
+    return span.end_line, max(1, span.end_col - 2), span.end_line, max(2, span.end_col - 1), span.end - 2, span.end - 1
+
+
+def _report_bare(statement: ast.Evaluate, report: Report) -> None:
+    expression = statement.expression
+    if not isinstance(expression, ast.Name):
+        report.add("E0203", statement.span, "this expression has no effect", "write `text …` to add it to the context")
+        return
+    name = expression.name
+    close = closest(name.lower(), sorted(KEYWORDS))
+    hint = FOREIGN_WORDS.get(name) or (f"did you mean `{close}`?" if close else None)
+    hint = hint or f"write `text {name}` to add its value to the context"
+    report.add("E0203", statement.span, f"bare name `{name}` has no effect", hint)
+
+
+def _ends_with_blank(statement: ast.TextStatement) -> bool:
+    text = statement.value
+    if statement.newline or not isinstance(text, ast.Template) or not text.parts:
+        return False
+    last = text.parts[-1]
+    return isinstance(last, str) and last.endswith((" ", "\t"))
+
+
+def _check_same_line(node: ast.Call | ast.Index | ast.Slice, source: str, report: Report) -> None:
+    before = node.callee if isinstance(node, ast.Call) else node.value
+    opener = "(" if isinstance(node, ast.Call) else "["
+    position = source.find(opener, before.span.end, node.span.end)
+    gap = source[before.span.end : position]
+    if "\n" in gap:
+        line = before.span.end_line + gap.count("\n")
+        col = position - source.rfind("\n", 0, position)
+        span = ast.Span(line, col, line, col + 1, position, position + 1)
+        message = f"this `{opener}` goes on the expression of line {before.span.end_line}"
+        report.add("W0212", span, message, "write it on that line, or end that statement with `;`")
+
+
+def _check_swallowed_brace(node: ast.TextStatement | ast.RoleStatement, program: ast.Program, report: Report) -> None:
+    body = node.value if isinstance(node, ast.TextStatement) else node.body
+    written = program.source[body.span.start : body.span.end]
+    if not isinstance(body, ast.Template) or not written.startswith(":") or not written.rstrip().endswith("}"):
+        return
+    if written.count("}") > written.count("{"):
+        end = body.span.start + len(written.rstrip())
+        col = body.span.col + len(written.rstrip()) - 1
+        span = ast.Span(body.span.line, col, body.span.line, col + 1, end - 1, end)
+        report.add(
+            "W0211", span, "this `}` is part of the text", "a block's `}` goes on its own line, or quote the text"
+        )
+
+
+def _check_mixing(statements: Sequence[ast.Statement], report: Report) -> None:
+    pieces = list(_context_pieces(statements))
+    roles = [piece for piece in pieces if isinstance(piece, ast.RoleStatement)]
+    bare = [piece for piece in pieces if not isinstance(piece, ast.RoleStatement)]
+    if roles and bare:
+        message = f"text outside roles in a context that has roles (line {roles[0].span.line})"
+        first = bare[0].span
+        end = first.end_col if first.end_line == first.line else first.col + 1
+        span = ast.Span(first.line, first.col, first.line, end, first.start, first.end)
+        report.add("W0305", span, message, "put it into a role: `user`, `assistant` or `system`")
+
+
+def _context_pieces(statements: Sequence[ast.Node]) -> Iterator[ast.Node]:
+    """What adds to one context: role statements whole, and text, gen and select outside of them."""
+    for node in statements:
+        if isinstance(node, (ast.RoleStatement, ast.TextStatement, ast.Gen, ast.Select)):
+            yield node
+        elif not isinstance(node, (ast.Def, ast.Test, ast.Map)):
+            yield from _context_pieces(list(ast.children(node)))

@@ -1,0 +1,79 @@
+"""Options after `with` and `set`: known, given once, and in range where their value is written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from frontend_lang.checker.report import Report, span_at, suggestion
+from frontend_lang.errors import ProgramError
+from frontend_lang.interpreter.limits import Limits
+from frontend_lang.interpreter.options import fork_settings, gen_settings, norm_setting
+from frontend_lang.syntax import ast
+from frontend_lang.values import Value
+
+GEN_OPTIONS = ("max", "temp", "top_p", "top_k", "min_p", "stop", "seed", "logprobs", "timeout", "tries", "model")
+SELECT_OPTIONS = ("norm",)
+BRANCH_OPTIONS = ("width", "timeout", "on_error")
+
+Reader = Callable[[Mapping[str, Value]], object]
+
+
+def check_options(program: ast.Program, report: Report) -> None:
+    """Report on all options of constructs that this version has."""
+    branch_gens = tuple(name for name in GEN_OPTIONS if name not in BRANCH_OPTIONS)
+    for node in ast.walk(program):
+        if isinstance(node, ast.Gen):
+            _check("gen", node.options, GEN_OPTIONS, report)
+        elif isinstance(node, ast.Set):
+            _check("set", node.options, GEN_OPTIONS, report)
+        elif isinstance(node, ast.Select):
+            _check("select", node.options, SELECT_OPTIONS, report)
+        elif isinstance(node, (ast.CountFork, ast.EachFork)):
+            _check("fork", node.options, (*BRANCH_OPTIONS, *branch_gens), report)
+
+
+def _check(construct: str, options: Sequence[ast.Option], known: Sequence[str], report: Report) -> None:
+    seen: set[str] = set()
+    for option in options:
+        span = span_at(option.span, len(option.name))
+        if option.name not in known:
+            report.add("E0303", span, f"{construct} has no option `{option.name}`", suggestion(option.name, known))
+        elif option.name in seen:
+            report.add("E0309", span, f"option `{option.name}` is given twice", "remove one")
+        elif option.name == "model":
+            report.add("E0299", span, "another model per gen is not in this version", "run the program on that model")
+        else:
+            _check_value(construct, option, report)
+        seen.add(option.name)
+
+
+def _check_value(construct: str, option: ast.Option, report: Report) -> None:
+    written = literal_value(option.value)
+    if written is None:
+        return
+    branch = construct == "fork" and option.name in BRANCH_OPTIONS
+    read: Reader = norm_setting if construct == "select" else fork_settings if branch else gen_settings
+    try:
+        read({option.name: written})
+    except ProgramError as error:
+        report.add(error.code, option.value.span, error.message, error.hint)
+    most = Limits().gen_max
+    if option.name == "max" and isinstance(written, int) and written > most:
+        report.add("E0401", option.value.span, f"max={written}; at most {most} tokens", "split the gen into parts")
+
+
+def literal_value(node: ast.Expression) -> Value:
+    """The value of an expression that is written out; None for all others, and for `none`."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Duration):
+        return node.seconds
+    if isinstance(node, ast.Template):
+        return node.literal
+    if isinstance(node, ast.Unary) and node.operator == "-":
+        value = literal_value(node.operand)
+        return -value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if isinstance(node, ast.ListLiteral):
+        values = [literal_value(item) for item in node.items]
+        return None if None in values else values
+    return None
