@@ -68,7 +68,7 @@ class SafetensorsSource:
             )
         if entry.get_dtype() not in _FLOATS:
             raise UnsupportedModel(
-                f"{path}: tensor {name!r} has type {entry.get_dtype()}, supported are {', '.join(_FLOATS)}"
+                f"{path}: tensor {name!r} has type {entry.get_dtype()}; supported are {', '.join(_FLOATS)}"
             )
         self._file_of[name] = path
         self._shapes[name] = tuple(entry.get_shape())
