@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from frontend_lang.checker.report import Report, span_at, suggestion
 from frontend_lang.syntax import ast
 
@@ -20,7 +22,7 @@ _STATEMENTS: dict[type, tuple[str, str]] = {
 def check_built(program: ast.Program, report: Report) -> None:
     """Report constructs and types that this version cannot run."""
     defined = [node.name for node in program.statements if isinstance(node, ast.TypeDefinition)]
-    for node in ast.walk(program):
+    for node in _looked_at(program):
         if type(node) in _STATEMENTS:
             word, instead = _STATEMENTS[type(node)]
             report.add("E0299", span_at(node.span, len(word)), f"`{word}` is not in this version", instead)
@@ -33,6 +35,18 @@ def check_built(program: ast.Program, report: Report) -> None:
             report.add("E0299", node.span, "patterns as values are not in this version", "compare texts")
         else:
             _check_type(node, defined, report)
+
+
+def _looked_at(program: ast.Program) -> Iterator[ast.Node]:
+    """All nodes but what is inside something that is reported whole."""
+    pending: list[ast.Node] = [program]
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, ast.Gen):
+            pending += [*node.options, *([node.until] if node.until else [])]
+        elif not isinstance(node, (ast.TypeDefinition, ast.Tool, ast.Test)):
+            pending += ast.children(node)
 
 
 def _check_gen(node: ast.Gen, report: Report) -> None:
