@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
-from frontend_lang.syntax.ast import Span
+from frontend_lang.errors import SourceSpan
 
 TAB_WIDTH = 4
 MAX_SHOWN_WIDTH = 110  # longer lines are cut around the caret
@@ -45,7 +45,7 @@ class Diagnostic:
         }
 
 
-def diagnose(code: str, message: str, span: Span, file: str, hint: str | None = None) -> Diagnostic:
+def diagnose(code: str, message: str, span: SourceSpan, file: str, hint: str | None = None) -> Diagnostic:
     """A diagnostic about a range of the source. `code` is a key of `frontend_lang.codes.CODES`."""
     return Diagnostic(code, message, file, span.line, span.col, span.end_line, span.end_col, hint)
 
