@@ -6,31 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from frontend_lang.checker.entry import entry_def
 from frontend_lang.checker.options import literal_value
+from frontend_lang.checking import WorstCase
+from frontend_lang.errors import ProgramError
+from frontend_lang.interpreter.entry import choose_entry
 from frontend_lang.interpreter.options import DEFAULT_TRIES
 from frontend_lang.runtime import GenParams
 from frontend_lang.syntax import ast
-
-
-@dataclass(frozen=True)
-class WorstCase:
-    """Upper bounds: branches that are begun, and tokens that gens produce. None: no bound is written in the program."""
-
-    branches: int | None
-    tokens: int | None
-
-    def __add__(self, other: WorstCase) -> WorstCase:
-        return WorstCase(_add(self.branches, other.branches), _add(self.tokens, other.tokens))
-
-    def times(self, count: int | None) -> WorstCase:
-        """So much for each of `count` rounds."""
-        return WorstCase(_times(self.branches, count), _times(self.tokens, count))
-
-    def to_dict(self) -> dict[str, int | None]:
-        """The form that goes into JSON."""
-        return {"branches": self.branches, "tokens": self.tokens}
-
 
 NOTHING = WorstCase(0, 0)
 UNBOUNDED = WorstCase(None, None)
@@ -40,10 +22,13 @@ def worst_case(program: ast.Program, entry: str | None = None) -> WorstCase:
     """Bounds on one run of the program, or of the def that `entry` or the entry rules choose.
 
     Conditions count with their dearest side; loops and forks over anything but written numbers, lists and range()
-    have no bound.
+    have no bound. If nothing says which def runs, the bounds hold for each.
     """
     costs = _Costs(program)
-    definition = entry_def(program, entry)
+    try:
+        definition = choose_entry(program, entry)
+    except ProgramError:
+        return _dearest_of([costs.of_def(node.name) for node in program.statements if isinstance(node, ast.Def)])
     if definition is not None:
         return costs.of_def(definition.name)
     return costs.of_statements(program.statements, _Defaults())
@@ -148,7 +133,7 @@ class _Costs:
         total = self._parts([clause.condition for clause in node.clauses], defaults)
         sides = [self._block(clause.body, defaults) for clause in node.clauses]
         sides.append(self._of(node.otherwise, defaults))
-        return total + WorstCase(_dearest(side.branches for side in sides), _dearest(side.tokens for side in sides))
+        return total + _dearest_of(sides)
 
     def _for(self, node: ast.For, defaults: _Defaults) -> WorstCase:
         return self._block(node.body, defaults).times(_length(node.items)) + self._of(node.items, defaults)
@@ -184,14 +169,8 @@ class _Costs:
         return self._of(join.by, defaults) if join.policy == "concat" else NOTHING
 
 
-def _add(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b
-
-
-def _times(a: int | None, count: int | None) -> int | None:
-    if a == 0 or count == 0:
-        return 0
-    return None if a is None or count is None else a * count
+def _dearest_of(costs: list[WorstCase]) -> WorstCase:
+    return WorstCase(_dearest(cost.branches for cost in costs), _dearest(cost.tokens for cost in costs))
 
 
 def _dearest(bounds: Iterable[int | None]) -> int | None:

@@ -1,0 +1,95 @@
+"""Parse and check in one call: what `radixkv check` says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from frontend_lang.diagnostics import Diagnostic, has_errors
+from frontend_lang.syntax import ast
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """Upper bounds of a run: branches begun, tokens that gens produce. None: the program itself sets no bound."""
+
+    branches: int | None
+    tokens: int | None
+
+    def __add__(self, other: WorstCase) -> WorstCase:
+        return WorstCase(_add(self.branches, other.branches), _add(self.tokens, other.tokens))
+
+    def times(self, count: int | None) -> WorstCase:
+        """So much for each of `count` rounds."""
+        return WorstCase(_times(self.branches, count), _times(self.tokens, count))
+
+    def to_dict(self) -> dict[str, int | None]:
+        """The form that goes into JSON."""
+        return {"branches": self.branches, "tokens": self.tokens}
+
+    def __str__(self) -> str:
+        branches = "unbounded branches" if self.branches is None else _many(self.branches, "branch", "branches")
+        tokens = "unbounded new tokens" if self.tokens is None else f"{self.tokens:,} new tokens".replace(",", " ")
+        return f"worst case {branches}, {tokens}"
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """All findings about one source. `worst_case` is None if there are errors."""
+
+    program: ast.Program | None
+    diagnostics: tuple[Diagnostic, ...]
+    worst_case: WorstCase | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are warnings at most."""
+        return not has_errors(self.diagnostics)
+
+    @property
+    def defs(self) -> int:
+        """Defs of the program; 0 if it does not parse."""
+        return sum(isinstance(node, ast.Def) for node in self.program.statements) if self.program else 0
+
+    def summary(self) -> str:
+        """The last line: `ok: 1 def · 0 errors · 1 warning · worst case …`."""
+        errors = sum(diagnostic.severity == "error" for diagnostic in self.diagnostics)
+        counts = [
+            _many(self.defs, "def"),
+            _many(errors, "error"),
+            _many(len(self.diagnostics) - errors, "warning"),
+            *([str(self.worst_case)] if self.worst_case else []),
+        ]
+        return f"{'ok' if self.ok else 'failed'}: {' · '.join(counts)}"
+
+    def to_dict(self) -> dict[str, object]:
+        """The form that goes into JSON."""
+        bounds = self.worst_case or WorstCase(None, None)
+        found = [diagnostic.to_dict() for diagnostic in self.diagnostics]
+        return {"ok": self.ok, "diagnostics": found, "worst_case": bounds.to_dict()}
+
+
+def check_source(source: str, file: str = "<string>", entry: str | None = None) -> CheckReport:
+    """Parse and check a program; `entry` as for a run. Raises nothing."""
+    from frontend_lang.checker import check, worst_case
+    from frontend_lang.syntax.parser import parse
+
+    parsed = parse(source, file)
+    if parsed.program is None:
+        return CheckReport(None, parsed.diagnostics, None)
+    found = tuple(check(parsed.program, entry))
+    bounds = None if has_errors(found) else worst_case(parsed.program, entry)
+    return CheckReport(parsed.program, found, bounds)
+
+
+def _many(count: int, one: str, several: str | None = None) -> str:
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def _add(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a + b
+
+
+def _times(a: int | None, count: int | None) -> int | None:
+    if a == 0 or count == 0:
+        return 0
+    return None if a is None or count is None else a * count
