@@ -207,9 +207,7 @@ class PrefixCache:
 
     def evict(self, num_blocks: int) -> int:
         """Free up to `num_blocks` cached blocks that nobody holds; returns how many were freed."""
-        freed = self.tree.evict(num_blocks)
-        self._counters.evicted_blocks += freed
-        return freed
+        return self.tree.evict(num_blocks)
 
     def clear(self, namespace: Namespace | None = None) -> int:
         """Forget what is cached, of one namespace or all; returns the blocks freed. Never fails.
@@ -255,7 +253,7 @@ class PrefixCache:
             miss_tokens=counters.miss_tokens,
             resumed_hit_tokens=counters.resumed_hit_tokens,
             resumed_miss_tokens=counters.resumed_miss_tokens,
-            evicted_blocks=counters.evicted_blocks,
+            evicted_blocks=self.tree.evicted_blocks,
             adopted_blocks=counters.adopted_blocks,
             copies=counters.queued_copies,
             leases_made=counters.leases_made,

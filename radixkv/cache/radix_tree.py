@@ -113,6 +113,7 @@ class RadixTree:
         self.num_tokens = 0  # that a look-up can find
         self.held_blocks = 0  # blocks of held nodes, detached ones included
         self.clock = 0
+        self.evicted_blocks = 0  # ever
 
     @property
     def evictable_blocks(self) -> int:
@@ -263,9 +264,9 @@ class RadixTree:
         return node.label[max(0, len(node.blocks) - 1) * self.stride :]
 
     def evict(self, num_blocks: int) -> int:
-        """Free blocks of unheld leaves, deepest first, until `num_blocks` are free or none is left; returns how many.
+        """Evict from unheld leaves, deepest block first, until `num_blocks` are freed or none is left; returns how many.
 
-        O(log candidates) a leaf and O(1) a block.
+        A block that a queued copy reads is evicted too but not free yet. O(log candidates) a leaf and O(1) a block.
         """
         freed = 0
         while freed < num_blocks:
@@ -278,6 +279,7 @@ class RadixTree:
                 self._remove(leaf)
             else:
                 self._shorten(leaf, count)
+            self.evicted_blocks += count
             freed += self.pool.free_tree(victims)
         return freed
 

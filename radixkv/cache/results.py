@@ -39,7 +39,6 @@ class CacheCounters:
     miss_tokens: int = 0
     resumed_hit_tokens: int = 0
     resumed_miss_tokens: int = 0
-    evicted_blocks: int = 0
     adopted_blocks: int = 0
     queued_copies: int = 0
     leases_made: int = 0
@@ -55,7 +54,7 @@ class CacheStats:
     look-up can find, held or not.
 
     `hit_tokens` and `miss_tokens` count each acquire's tokens once, those of resumed sequences apart. `evicted_blocks`:
-    freed by eviction (not by `clear`). `adopted_blocks`: computed by a lease although another one had
+    taken out of the tree to make room (not by `clear`). `adopted_blocks`: computed by a lease although another one had
     published the same, and freed. `copies`: block copies queued. `revoked_leases`: released because the pool was short.
     """
 

@@ -1,0 +1,148 @@
+"""Random operations on tiny pools against the model, everything checked after each one."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from cache_model import CheckedCache, ModelLease
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+
+from radixkv.request import Namespace
+
+NAMESPACES = (Namespace(model="m"), Namespace(model="m", salt="tenant"))
+MOST_LEASES = 8
+PHASES = (Phase.generate, Phase.shrink) if os.environ.get('RADIXKV_FUZZ_SHRINK') else (Phase.generate,)
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "cache_fuzz.json"
+
+tokens = st.lists(st.integers(0, 1), min_size=1, max_size=12).map(bytes)
+few_tokens = st.lists(st.integers(0, 1), min_size=1, max_size=6).map(bytes)
+namespaces = st.sampled_from(NAMESPACES)
+picks = st.integers(0, MOST_LEASES - 1)
+steps_taken = 0
+
+
+class CacheMachine(RuleBasedStateMachine):
+    """acquire / extend / commit / fork / truncate / hold / release / evict / clear on a pool of 3 to 10 blocks."""
+
+    steps = 0  # of all machines
+
+    @initialize(num_blocks=st.integers(3, 10), block_size=st.integers(1, 4))
+    def start(self, num_blocks: int, block_size: int) -> None:
+        self.checked = CheckedCache(num_blocks, block_size)
+
+    def pick(self, index: int) -> ModelLease:
+        return self.checked.leases[index % len(self.checked.leases)]
+
+    @property
+    def any_lease(self) -> bool:
+        return bool(self.checked.leases)
+
+    @property
+    def room(self) -> bool:
+        return len(self.checked.leases) < MOST_LEASES
+
+    @precondition(lambda self: self.room)
+    @rule(prompt=tokens, namespace=namespaces, max_hit=st.none() | st.integers(0, 8))
+    def acquire(self, prompt: bytes, namespace: Namespace, max_hit: int | None) -> None:
+        self.checked.acquire(prompt, namespace, max_hit)
+
+    @precondition(lambda self: self.room)
+    @rule(prompt=tokens, namespace=namespaces, chunk=st.integers(1, 8))
+    def acquire_and_prefill(self, prompt: bytes, namespace: Namespace, chunk: int) -> None:
+        model = self.checked.acquire(prompt, namespace)
+        self.checked.step([(model, prompt[model.lease.length :][:chunk])])
+
+    @precondition(lambda self: self.any_lease)
+    @rule(index=picks, count=st.integers(0, 6))
+    def extend(self, index: int, count: int) -> None:
+        self.checked.extend(self.pick(index), count)
+
+    @precondition(lambda self: self.any_lease)
+    @rule(first=picks, second=picks, new=few_tokens, other=few_tokens)
+    def commit(self, first: int, second: int, new: bytes, other: bytes) -> None:
+        work = {id(self.pick(first)): (self.pick(first), new), id(self.pick(second)): (self.pick(second), other)}
+        self.checked.step([(model, self.follow(model, count)) for model, count in work.values()])
+
+    def follow(self, model: ModelLease, drawn: bytes) -> bytes:
+        """The announced tokens while there are any, as a prefill would, else the drawn ones."""
+        return model.announced[len(model.tokens) :][: len(drawn)] or drawn
+
+    @rule()
+    def run_copies(self) -> None:
+        self.checked.run_copies()
+
+    @precondition(lambda self: self.any_lease and self.room)
+    @rule(index=picks, count=st.integers(1, 2))
+    def fork(self, index: int, count: int) -> None:
+        self.checked.fork(self.pick(index), count)
+
+    @precondition(lambda self: self.any_lease)
+    @rule(index=picks, back=st.integers(0, 6))
+    def truncate(self, index: int, back: int) -> None:
+        model = self.pick(index)
+        self.checked.truncate(model, max(0, len(model.tokens) - back))
+
+    @precondition(lambda self: self.any_lease)
+    @rule(index=picks)
+    def hold(self, index: int) -> None:
+        self.checked.hold(self.pick(index))
+
+    @precondition(lambda self: self.any_lease)
+    @rule(index=picks, publish_tail=st.booleans())
+    def release(self, index: int, publish_tail: bool) -> None:
+        self.checked.release(self.pick(index), publish_tail)
+
+    @rule(count=st.integers(1, 4))
+    def evict(self, count: int) -> None:
+        self.checked.evict(count)
+
+    @rule(namespace=st.none() | namespaces)
+    def clear(self, namespace: Namespace | None) -> None:
+        self.checked.clear(namespace)
+
+    @invariant()
+    def everything_is_as_it_should_be(self) -> None:
+        CacheMachine.steps += 1
+        self.checked.check()
+
+    def teardown(self) -> None:
+        if hasattr(self, "checked"):
+            self.checked.finish()
+
+
+def fuzz(examples: int, steps: int) -> int:
+    """Steps really taken."""
+    before = CacheMachine.steps
+    profile = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        print_blob=False,
+        phases=PHASES,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(CacheMachine, settings=profile)
+    return CacheMachine.steps - before
+
+
+def test_random_operations_agree_with_the_model() -> None:
+    assert fuzz(examples=160, steps=50) >= 5_000
+
+
+@pytest.mark.slow
+def test_a_million_random_operations_agree_with_the_model() -> None:
+    wanted = int(os.environ.get("RADIXKV_FUZZ_STEPS", "1000000"))
+    started, taken = time.perf_counter(), 0
+    taken = fuzz(examples=wanted // 48, steps=50)
+    seconds = time.perf_counter() - started
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps({"steps": taken, "seconds": round(seconds, 1)}) + "\n")
+    assert taken >= wanted
