@@ -18,7 +18,7 @@ from radixkv.engine.scoring import (
     Step,
     context_digest,
     normalise,
-    num_context_tokens,
+    num_shared_tokens,
     option_logprobs,
     plan_runs,
     softmax,
@@ -211,8 +211,8 @@ class ContextVerbs:
         """The tokens that all options follow, and each option's own."""
         reopened = context.reopen()
         ids = [self._encode_option(reopened, option) for option in options]
-        token_bytes = {token_id: self._tokenizer.token_bytes(token_id) for option in ids for token_id in option}
-        shared = num_context_tokens(ids, reopened.encode(), token_bytes)
+        rivals = ids if len(ids) > 1 else [*ids, (*self._tokenizer.encode(reopened), -1)]
+        shared = num_shared_tokens(rivals)
         return context.tokens + token_array(ids[0][:shared]), [option[shared:] for option in ids]
 
     def _encode_option(self, reopened: str, option: str) -> Ids:

@@ -1,8 +1,8 @@
 """Scoring options as continuations of a context: which rows to ask for, and what to make of the answers.
 
 An option's tokens come from tokenising it together with the re-opened end of the context. Leading tokens that
-lie wholly in the re-opened text and that all options share belong to the context, not to the options; so
-"Label: " + "good" and "Label:" + " good" score the same.
+all options share tell nothing about the choice and count as context, so "Label: " + "good" and "Label:" + " good"
+score the same, in every vocabulary. (Of a single option only the re-opened text's own tokens count as context.)
 """
 
 from __future__ import annotations
@@ -64,12 +64,11 @@ def option_logprobs(option: Ids, answers: StepLogprobs) -> tuple[float, ...]:
     return tuple(answers[option[:depth], token_id] for depth, token_id in enumerate(option))
 
 
-def num_context_tokens(options: Sequence[Ids], reopened: bytes, token_bytes: Mapping[int, bytes]) -> int:
-    """Leading tokens common to all options that lie wholly in the re-opened text and leave each a token."""
-    count, num_bytes = 0, 0
+def num_shared_tokens(options: Sequence[Ids]) -> int:
+    """Leading tokens that all of them have in common, leaving each at least one."""
+    count = 0
     for column in zip(*(option[:-1] for option in options), strict=False):
-        num_bytes += len(token_bytes[column[0]])
-        if len(set(column)) > 1 or num_bytes > len(reopened):
+        if len(set(column)) > 1:
             break
         count += 1
     return count
