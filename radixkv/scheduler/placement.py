@@ -11,7 +11,7 @@ for each running one, so that preempting and resuming do not chase each other. T
 
 from __future__ import annotations
 
-from radixkv.cache import PrefixCache
+from radixkv.cache import Lease, PrefixCache
 from radixkv.config import SchedulerConfig
 from radixkv.errors import OutOfBlocks
 from radixkv.scheduler.running import Batch, Running
@@ -128,35 +128,47 @@ class Placement:
 
     def _start(self, entry: Waiting, budget: int) -> bool:
         """Admit a sequence if the pool has room for all its tokens; False, and nothing has changed, if it has not."""
+        lease = self._acquire(entry) if self._has_room(entry) else None
+        if lease is None:
+            self._short = True
+            return False
         sequence = entry.sequence
-        if not self._has_room(entry):
-            self._short = True
-            return False
-        resumed = entry.resumed_from is not None
-        lease = self._cache.acquire(
-            sequence.tokens,
-            sequence.request.namespace,
-            owner=sequence.owner,
-            max_hit=sequence.max_hit(),
-            resumed=resumed,
-        )
-        running = Running(sequence, lease, entry.group)
-        try:
-            self._cache.extend(lease, running.remaining)
-        except OutOfBlocks:
-            self._cache.release(lease, publish_tail=False)
-            if not self.batch:
-                raise
-            self._short = True
-            return False
         self.waiting.remove(sequence.sequence_id)
-        self.batch.add(running)
+        running = Running(sequence, lease, entry.group)
         running.granted = min(running.remaining, budget)
+        self.batch.add(running)
         if entry.resumed_from is None:
             sequence.reach(lease.length, cached=True)
         else:
             self.recomputed_tokens += max(entry.resumed_from - lease.length, 0)
         return True
+
+    def _acquire(self, entry: Waiting) -> Lease | None:
+        """A lease with room for all tokens of a sequence; None where the pool has none.
+
+        The second try is content with whole blocks: a queued copy keeps its source, one block more than the
+        sequence itself needs. That try cannot fail while nothing else runs.
+        """
+        sequence = entry.sequence
+        max_hit = sequence.max_hit()
+        for alone in (False, not self.batch):
+            lease = self._cache.acquire(
+                sequence.tokens,
+                sequence.request.namespace,
+                owner=sequence.owner,
+                max_hit=max_hit,
+                resumed=entry.resumed_from is not None,
+            )
+            try:
+                self._cache.extend(lease, len(sequence.tokens) - lease.length)
+            except OutOfBlocks:
+                max_hit = lease.length - lease.length % self._cache.block_size
+                self._cache.release(lease, publish_tail=False)
+                if alone:
+                    raise
+            else:
+                return lease
+        return None
 
     def _has_room(self, entry: Waiting) -> bool:
         """Whether there are blocks for all tokens of a sequence and a spare one for each running sequence.
