@@ -139,17 +139,14 @@ class BlockPool:
         self._owner[block] = new
 
     def _release(self, block: int) -> None:
-        if not self._copies:
-            self._owner[block] = FREE
-            self._free.append(block)
-        elif block in self._readers:
+        """The last owner is gone: the block is free, unless a queued copy reads it, and no copy need fill it."""
+        if block in self._readers:
             self._owner[block] = COPIES
-        else:
-            self._owner[block] = FREE
-            self._free.append(block)
-            copy = self._copies.pop(block, None)
-            if copy is not None:
-                self._stop_reading(copy.source)
+            return
+        self._owner[block] = FREE
+        self._free.append(block)
+        if block in self._copies:
+            self._stop_reading(self._copies.pop(block).source)
 
     def _stop_reading(self, source: int) -> None:
         readers = self._readers[source] - 1

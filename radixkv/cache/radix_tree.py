@@ -264,7 +264,7 @@ class RadixTree:
         return node.label[max(0, len(node.blocks) - 1) * self.stride :]
 
     def evict(self, num_blocks: int) -> int:
-        """Evict from unheld leaves, deepest block first, until `num_blocks` are freed or none is left; returns how many.
+        """Evict from unheld leaves, deepest block first, until `num_blocks` are freed or none is left; tells how many.
 
         A block that a queued copy reads is evicted too but not free yet. O(log candidates) a leaf and O(1) a block.
         """
