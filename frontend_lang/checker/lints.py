@@ -49,7 +49,7 @@ def _report_bare(statement: ast.Evaluate, report: Report) -> None:
         report.add("E0203", statement.span, "this expression has no effect", "write `text …` to add it to the context")
         return
     name = expression.name
-    close = closest(name.lower(), sorted(KEYWORDS))
+    close = closest(name.lower(), sorted(KEYWORDS)) if len(name) > 2 else None
     hint = FOREIGN_WORDS.get(name) or (f"did you mean `{close}`?" if close else None)
     hint = hint or f"write `text {name}` to add its value to the context"
     report.add("E0203", statement.span, f"bare name `{name}` has no effect", hint)

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from frontend_lang.diagnostics import Diagnostic, diagnose
 from frontend_lang.syntax import ast
 
+_MISREAD = ("E0203", "E0205")
+
 
 class Report:
     """Findings about one program."""
@@ -23,19 +25,19 @@ class Report:
     def sorted(self) -> list[Diagnostic]:
         """All findings in source order.
 
-        What follows an expression without effect (E0203) on its line is left out: `gem x with max=3` parses as three
-        such expressions and an assignment, but is one mistake.
+        What follows an expression without effect (E0203) or a misplaced keyword (E0205) on its line is left out:
+        `gem x with max=3` parses as three such expressions and an assignment, but is one mistake.
         """
         found = sorted(set(self._found), key=lambda item: (item.line, item.col, item.code))
         mistyped: dict[int, int] = {}
         for item in found:
-            if item.code == "E0203":
+            if item.code in _MISREAD:
                 mistyped.setdefault(item.line, item.col)
         return [item for item in found if item.line not in mistyped or _precedes(item, mistyped[item.line])]
 
 
 def _precedes(item: Diagnostic, col: int) -> bool:
-    return item.col < col or (item.col == col and item.code == "E0203")
+    return item.col < col or (item.col == col and item.code in _MISREAD)
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

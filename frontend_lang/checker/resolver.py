@@ -177,6 +177,10 @@ class Resolver:
             kind = "def" if name in self._callables else "builtin"
             self._report.add("E0304", node.span, f"`{name}` is a {kind}, not a value", f"call it: {name}(…)")
             return
+        if name in KEYWORDS:
+            message = f"`{name}` is a keyword: a value is missing before it"
+            self._report.add("E0205", node.span, message, "finish the statement before")
+            return
         self._report.add("E0301", node.span, *self._unknown(name))
 
     def _unknown(self, name: str) -> tuple[str, str | None]:

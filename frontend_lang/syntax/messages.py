@@ -142,15 +142,15 @@ class Explainer:
         line_text = self._line_before(token.start_pos or 0)
         if token.type == "IF" and line_text.rstrip().endswith("else"):
             return "write `elif`"
-        if token.type in ("ELSE", "ELIF"):
-            return f"`{token}` follows the `}}` of an `if`"
         return self._word_hint(line_text + str(token)) or _CHARACTER_HINTS.get(str(token))
 
     def _word_hint(self, line: str) -> str | None:
         match = _FIRST_WORD.match(line)
-        if not match or match.group(1) in words.KEYWORDS:
+        word = match.group(1) if match else ""
+        if word in words.CONTINUATIONS:
+            return words.CONTINUATIONS[word]
+        if not word or word in words.KEYWORDS:
             return None
-        word = match.group(1)
         if word in words.FOREIGN_WORDS:
             return words.FOREIGN_WORDS[word]
         close = difflib.get_close_matches(word.lower(), words.STATEMENT_KEYWORDS, 1, 0.65)

@@ -36,6 +36,14 @@ FOREIGN_WORDS = {
     "include": "write `import`",
 }
 
+# Words that go on a statement before them -> what that is.
+CONTINUATIONS = {
+    "else": "`else` follows the `}` of an `if`",
+    "elif": "`elif` follows the `}` of an `if`",
+    "catch": "`catch` follows the `}` of a `try`",
+    "join": "`join` follows the `}` of a fork",
+}
+
 TEXT_TERMINALS = frozenset({"STRING", "RAW", "BLOCK", "RAWBLOCK"})
 EXPRESSION_TERMINALS = TEXT_TERMINALS | {
     *(

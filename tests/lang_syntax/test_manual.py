@@ -1,0 +1,39 @@
+"""The manual's programs and claims."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import frontend_lang
+from frontend_lang.builtins import BUILTINS
+from frontend_lang.checker.options import GEN_OPTIONS
+from frontend_lang.checker.signatures import UNBUILT_BUILTINS
+from frontend_lang.checking import check_source
+
+MANUAL = (Path(frontend_lang.__file__).parents[1] / "docs" / "language.md").read_text("utf-8")
+PROGRAMS = re.findall(r"^```rkv\n(.*?)^```", MANUAL, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("source", PROGRAMS)
+def test_every_program_of_the_manual_is_clean(source):
+    assert check_source(source).diagnostics == ()
+
+
+def test_the_manual_has_programs():
+    assert len(PROGRAMS) >= 6
+
+
+def test_the_manual_names_every_builtin_and_every_option():
+    missing = [name for name in [*BUILTINS, "usage", "probs"] if f"`{name}(" not in MANUAL]
+    assert missing == []
+    assert [name for name in GEN_OPTIONS if f"`{name}" not in MANUAL] == []
+    assert f"builtins `{_listed(MANUAL)}`" in MANUAL
+    assert set(_listed(MANUAL).split()) == UNBUILT_BUILTINS
+
+
+def _listed(manual: str) -> str:
+    match = re.search(r"\| builtins `([a-z ]+)`", manual)
+    return match.group(1) if match else ""
