@@ -11,12 +11,14 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from radixkv.cache import PrefixCache
 from radixkv.config import SchedulerConfig
-from radixkv.request import FinishReason, Request, TokenLogprob
+from radixkv.request import FinishReason, Namespace, Request, SamplingParams, TokenLogprob
 from radixkv.scheduler import Scheduler, SchedulerLimits, SequenceUpdate
 from radixkv.step_plan import SamplingState, SequencePlan, SequenceResult, StepPlan, StepResult
+from radixkv.tokens import token_array
 
 EOS = 1
 VOCAB = 97
@@ -242,3 +244,13 @@ class Simulation:
         self.scheduler.clear_cache()
         self.checked()
         assert self.cache.stats().free_blocks == stats.total_blocks
+
+
+def request(name: str, prompt: Iterable[int], *, seed: int = 0, salt: str = "", **fields: Any) -> Request:
+    """A greedy request of 10 tokens that ignores the end-of-sequence id, unless told otherwise.
+
+    Fields of Request and of SamplingParams may be given side by side.
+    """
+    own = {key: fields.pop(key) for key in ("targets", "hold", "priority") if key in fields}
+    sampling = SamplingParams(**{"temperature": 0.0, "max_tokens": 10, "ignore_eos": True, **fields})
+    return Request(name, token_array(prompt), sampling, seed, Namespace(salt=salt), **own)
