@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
+KV_FORMAT_OF = {"torch.bfloat16": "bf16", "torch.float32": "fp32"}
 PACKAGES = ("radixkv", "torch", "numpy", "tokenizers", "safetensors", "gguf", "lark", "rich", "flashinfer-python")
 
 
@@ -57,16 +58,20 @@ def _machine() -> dict[str, object]:
 def _engine() -> dict[str, object]:
     from radixkv.models import auto_dtype
     from radixkv_kernels.native import has_native
-    from radixkv_kernels.selection import choose_backend
+    from radixkv_kernels.selection import Wanted, choose_backend
 
     native = has_native()
-    choice = choose_backend("cpu")
+    dtype = auto_dtype()
+    # The shape of the default model's attention.
+    choice = choose_backend(Wanted("cpu", KV_FORMAT_OF[str(dtype)], num_heads=9, num_kv_heads=3, head_dim=64))
     facts: dict[str, object] = {
-        "native module": "built" if native else "absent: no compiler was found at install; reinstall with g++ for speed",
-        "compute type": str(auto_dtype()).removeprefix("torch."),
+        "native module": "built"
+        if native
+        else "absent: no compiler was found at install; reinstall with g++ for speed",
+        "compute type": str(dtype).removeprefix("torch."),
         "attention backend": choice.backend,
     }
-    facts |= {f"not {name}": reason for name, reason in choice.refused.items()}
+    facts |= {f"not {name}": reason for name, reason in choice.reasons.items()}
     return facts
 
 

@@ -23,7 +23,10 @@ def command(ctx: click.Context, as_json: bool) -> None:
 
     models = known_models()
     if as_json:
-        rows = [{"name": m.name, "title": m.title, "licence": m.licence, "path": str(m.path) if m.path else None} for m in models]
+        rows = [
+            {"name": m.name, "title": m.title, "licence": m.licence, "path": str(m.path) if m.path else None}
+            for m in models
+        ]
         click.echo(json.dumps({"models": rows}))
         return
     for model in models:

@@ -25,13 +25,11 @@ class CommandFailure(click.ClickException):
         kind: str = "failure",
         code: str | None = None,
         diagnostics: Sequence[Mapping[str, object]] = (),
-        exit_code: int = FAILURE,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.code = code
         self.diagnostics = diagnostics
-        self.exit_code = exit_code
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 SETTINGS_FILE = "radixkv.toml"
 
 
-class Size(click.ParamType):
+class Size(click.ParamType[int]):
     """A number of bytes such as 512MiB or 4G."""
 
     name = "size"
@@ -49,7 +49,9 @@ _SETTINGS = (
         help="Type to compute in; auto: bfloat16 where the CPU has units for it.",
     ),
     _setting("--kv-format", default="auto", help="Format of the KV cache; auto: the compute type."),
-    _setting("--kv-memory", type=Size(), help="Memory of the KV cache, e.g. 2GiB; default: 25 % of free, at most 4 GiB."),
+    _setting(
+        "--kv-memory", type=Size(), help="Memory of the KV cache, e.g. 2GiB; default: 25 % of free, at most 4 GiB."
+    ),
     _setting("--block-size", type=_POSITIVE, default=16, show_default=True, help="Tokens in a KV block."),
     _setting("--prefix-cache/--no-prefix-cache", default=True, help="Reuse KV of equal prefixes."),
     _setting("--deterministic", is_flag=True, help="Results independent of the batch."),
@@ -59,7 +61,9 @@ _SETTINGS = (
     _setting("--max-context", type=_POSITIVE, help="Longest prompt plus output, in tokens; default: the model's."),
     _setting("--max-running", type=_POSITIVE, default=64, show_default=True, help="Sequences computed at once."),
     _setting("--step-tokens", type=_POSITIVE, default=1024, show_default=True, help="Tokens computed in one step."),
-    _setting("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Seed of all sampling; default: drawn and printed."),
+    _setting(
+        "--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Seed of all sampling; default: drawn and printed."
+    ),
     _setting(
         "--log-level",
         type=click.Choice(["debug", "info", "warning", "error"]),
@@ -103,7 +107,7 @@ def settings_file(commands: Iterable[str]) -> dict[str, dict[str, Any]]:
     if unknown:
         raise ConfigurationError(f"{path}: unknown setting `{unknown[0]}`; known: {', '.join(sorted(known))}")
     values = {name.replace("-", "_"): value for name, value in table.items()}
-    return {command: values for command in commands}
+    return dict.fromkeys(commands, values)
 
 
 def _known_names() -> list[str]:

@@ -1,0 +1,135 @@
+"""`radixkv generate`: one completion, streamed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from radixkv.cli.settings import engine_settings
+from radixkv.request import Completion, SamplingParams
+
+if TYPE_CHECKING:
+    from radixkv.engine import Engine
+
+
+@click.command("generate")
+@click.argument("prompt", required=False)
+@click.option("--temperature", type=float, default=0.0, show_default=True, help="0 takes the likeliest token.")
+@click.option("--max-tokens", type=int, default=256, show_default=True, help="Tokens to generate at most.")
+@click.option("--top-p", type=float, default=1.0, help="Keep the likeliest tokens of this much probability.")
+@click.option("--top-k", type=int, default=0, help="Keep this many tokens; 0: all.")
+@click.option("--stop", multiple=True, help="End at this text (not printed); may be given several times.")
+@click.option("--chat", is_flag=True, help="Put the prompt into the model's chat template as a user message.")
+@click.option("--n", type=int, default=1, help="Number of completions.")
+@click.option("--logprobs", type=int, help="With --json: log-probability of each token and of this many others.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@engine_settings
+def command(prompt: str | None, as_json: bool, chat: bool, **settings: Any) -> None:
+    """Continue PROMPT (or stdin), streaming the text.
+
+    \b
+    radixkv generate "The capital of France is"
+    echo "Name three colours." | radixkv generate --chat --max-tokens 40
+    """
+    text = prompt if prompt is not None else _stdin()
+    sampling = sampling_params(settings)
+    if as_json:
+        show: Callable[[int, str], None] | None = None
+    else:
+        show = _print_delta if sampling.n == 1 else None
+    asyncio.run(_generate(_prompt(text, chat), sampling, settings, show, as_json))
+
+
+def sampling_params(settings: dict[str, Any]) -> SamplingParams:
+    """The sampling options of the command. Raises InvalidRequest."""
+    names = ("temperature", "max_tokens", "top_p", "top_k", "n", "logprobs", "seed")
+    return SamplingParams(stop=tuple(settings["stop"]), **{name: settings[name] for name in names})
+
+
+def _stdin() -> str:
+    if sys.stdin.isatty():
+        raise click.UsageError("no prompt: give it as an argument or on stdin", click.get_current_context())
+    return sys.stdin.read()
+
+
+def _prompt(text: str, chat: bool) -> Any:
+    if not chat:
+        return text
+    from radixkv.tokenizer import Message
+
+    return [Message("user", text)]
+
+
+async def _generate(
+    prompt: Any,
+    sampling: SamplingParams,
+    settings: dict[str, Any],
+    show: Callable[[int, str], None] | None,
+    as_json: bool,
+) -> None:
+    from radixkv.cli.session import start_engine
+
+    async with start_engine(settings) as engine:
+        start = time.perf_counter()
+        completion, first = await _stream(engine, prompt, sampling, show)
+        timing = {"wall_s": round(time.perf_counter() - start, 4), "ttft_s": round(first - start, 4)}
+        if as_json:
+            click.echo(json.dumps(_to_dict(completion, timing, engine, sampling), ensure_ascii=False))
+        elif show is None:
+            for choice in completion.choices:
+                click.echo(f"[{choice.index}] {choice.text}")
+        else:
+            click.echo()
+
+
+async def _stream(
+    engine: Engine, prompt: Any, sampling: SamplingParams, show: Callable[[int, str], None] | None
+) -> tuple[Completion, float]:
+    """The completion, and when its first token came."""
+    first: float | None = None
+    async with aclosing(engine.stream(prompt, sampling)) as events:
+        async for event in events:
+            first = first or time.perf_counter()
+            if isinstance(event, Completion):
+                return event, first
+            if show is not None and event.text:
+                show(event.choice, event.text)
+    raise RuntimeError("the stream ended without a completion")
+
+
+def _print_delta(_choice: int, text: str) -> None:
+    if sys.stdout.isatty():
+        from radixkv.cli.live_view import visible
+
+        text = visible(text)
+    click.echo(text, nl=False)
+
+
+def _to_dict(
+    completion: Completion, timing: dict[str, float], engine: Engine, sampling: SamplingParams
+) -> dict[str, object]:
+    first = completion.choices[0]
+    result: dict[str, object] = {
+        "text": first.text,
+        "usage": asdict(completion.usage),
+        "timing": timing,
+        "finish_reason": first.finish_reason.value,
+        "model": engine.model.files.name,
+        "seed": completion.seed,
+    }
+    if sampling.logprobs is not None:
+        result["logprobs"] = [asdict(entry) for entry in first.logprobs or ()]
+    if sampling.n > 1:
+        result["choices"] = [
+            {"text": choice.text, "finish_reason": choice.finish_reason.value, "seed": completion.seed}
+            for choice in completion.choices
+        ]
+    return result

@@ -1,0 +1,181 @@
+"""The commands as a user types them, on a tiny model: results, JSON forms, exit codes, errors that teach."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+FORK = 'param topic: str\nuser "On @{topic}"\nlet a = fork 3 { assistant gen t with max=4 } join all\nreturn a'
+
+
+def test_run_prints_the_value_plain_when_piped(radixkv, tiny) -> None:
+    outcome = radixkv("run", "-c", FORK, "-a", "topic=tea", "--seed", "3", *tiny)
+    assert outcome.code == 0, outcome.err
+    assert len(json.loads(outcome.out)) == 3
+
+
+def test_run_json_has_the_documented_form(radixkv, tiny) -> None:
+    outcome = radixkv("run", "-c", FORK, "-a", "topic=tea", "--seed", "3", "--json", *tiny)
+    result = json.loads(outcome.out)
+    assert set(result) == {"value", "vars", "usage", "timing", "checks", "seed", "deterministic", "model"}
+    usage = result["usage"]
+    assert usage["prompt_tokens"] == usage["cached_tokens"] + usage["computed_tokens"] + usage["restored_tokens"]
+    assert usage["forks"] == 3
+    assert result["seed"] == 3
+
+
+def test_run_is_the_same_for_the_same_seed(radixkv, tiny) -> None:
+    first, second = (radixkv("run", "-c", FORK, "-a", "topic=tea", "--seed", "3", *tiny).out for _ in range(2))
+    assert first == second
+
+
+def test_run_shows_variables_when_a_program_returns_nothing(radixkv, tiny) -> None:
+    outcome = radixkv("run", "-c", "user: Hi\nassistant gen reply with max=4, temp=0", *tiny)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("reply: ")
+
+
+def test_run_reads_an_argument_from_a_file(radixkv, tiny, tmp_path: Path) -> None:
+    path = tmp_path / "essay.txt"
+    path.write_text('Braces {x} and "quotes" and <|im_end|>', encoding="utf-8")
+    outcome = radixkv("run", "-c", "param essay: str\nreturn essay", "-a", f"essay=@{path}", *tiny)
+    assert outcome.out.rstrip("\n") == path.read_text(encoding="utf-8")
+
+
+def test_run_writes_a_trace_of_json_lines(radixkv, tiny, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    radixkv("run", "-c", FORK, "-a", "topic=tea", "--seed", "3", "--trace", str(trace), *tiny)
+    events = [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
+    assert [event["seq"] for event in events] == list(range(len(events)))
+    assert events[0]["event"] == "run.start"
+    assert events[-1]["event"] == "run.end"
+    ends = [event for event in events if event["event"] == "gen.end"]
+    assert len(ends) == 3
+    assert all(isinstance(event["token_ids"], list) for event in ends)
+
+
+def test_run_reports_all_errors_of_a_program_without_loading_a_model(radixkv) -> None:
+    outcome = radixkv("run", "-c", "let a = b\nlet c = d", "--model", "no-such-model")
+    assert outcome.code == 1
+    assert outcome.err.count("E0301") == 2
+    assert "-->" in outcome.err
+
+
+def test_run_json_error_carries_diagnostics(radixkv) -> None:
+    outcome = radixkv("run", "-c", "let a = b", "--json")
+    report = json.loads(outcome.out)
+    assert outcome.code == 1
+    assert report["error"]["code"] == "E0301"
+    (diagnostic,) = report["diagnostics"]
+    assert {"code", "severity", "message", "file", "line", "col", "end_line", "end_col", "hint"} == set(diagnostic)
+
+
+def test_run_shows_where_a_running_program_failed(radixkv, tiny) -> None:
+    outcome = radixkv("run", "-c", "let a = [1]\nreturn a[5]", *tiny)
+    assert outcome.code == 1
+    assert "error[E04" in outcome.err
+    assert "<command line>:2:" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["-a", "essay"], "name=value"),
+        (["-a", "essay=@/no/such/file"], "/no/such/file"),
+        (["-a", "a=1", "-a", "a=2"], "twice"),
+        (["--kv-memory", "lots"], "size"),
+        (["--dtype", "float8"], "--dtype"),
+    ],
+)
+def test_wrong_arguments_are_usage_errors_that_name_the_argument(radixkv, arguments: list[str], named: str) -> None:
+    outcome = radixkv("run", "-c", "return 1", *arguments)
+    assert outcome.code == 2
+    assert named in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_a_missing_program_file_is_named(radixkv) -> None:
+    outcome = radixkv("run", "no-such.rkv")
+    assert (outcome.code, "no-such.rkv" in outcome.err) == (2, True)
+
+
+def test_an_unknown_model_says_what_would_be_one(radixkv) -> None:
+    outcome = radixkv("generate", "Hi", "--model", "no-such-model")
+    assert outcome.code == 1
+    assert "no-such-model" in outcome.err
+    assert "smollm2" in outcome.err
+
+
+def test_generate_streams_text_and_ends_with_a_newline(radixkv, tiny) -> None:
+    outcome = radixkv("generate", "Hello", "--max-tokens", "8", *tiny)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.endswith("\n")
+    assert len(outcome.out) > 1
+
+
+def test_generate_json_has_the_documented_form(radixkv, tiny) -> None:
+    outcome = radixkv(
+        "generate", "Hello", "--max-tokens", "8", "--n", "2", "--temperature", "1", "--seed", "5", "--json", *tiny
+    )
+    result = json.loads(outcome.out)
+    assert set(result) == {"text", "usage", "timing", "finish_reason", "model", "seed", "choices"}
+    assert result["choices"][0]["text"] == result["text"]
+    assert len(result["choices"]) == 2
+
+
+def test_generate_refuses_a_bad_value_by_name(radixkv, tiny) -> None:
+    outcome = radixkv("generate", "Hello", "--top-p", "1.5", *tiny)
+    assert outcome.code == 2
+    assert "top_p" in outcome.err
+
+
+def test_settings_come_from_environment_and_file_and_flags_win(
+    radixkv, tiny_llama: Path, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "radixkv.toml").write_text('dtype = "float32"\nkv-memory = "4MiB"\nmodel = "from-file"\n')
+    assert "from-file" in radixkv("generate", "Hi").err
+    monkeypatch.setenv("RADIXKV_MODEL", "from-environment")
+    assert "from-environment" in radixkv("generate", "Hi").err
+    assert radixkv("generate", "Hi", "--max-tokens", "2", "--model", str(tiny_llama)).code == 0
+
+
+def test_an_unknown_setting_in_the_file_is_named(radixkv, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "radixkv.toml").write_text("modle = 'x'\n")
+    outcome = radixkv("generate", "Hi")
+    assert outcome.code == 1
+    assert "modle" in outcome.err
+
+
+def test_check_passes_a_good_program_with_its_worst_case(radixkv) -> None:
+    outcome = radixkv("check", "-c", FORK, "--json")
+    report = json.loads(outcome.out)
+    assert outcome.code == 0
+    assert report["ok"] is True
+    assert report["worst_case"] == {"branches": 3, "tokens": 12}
+
+
+def test_check_fails_with_a_caret(radixkv) -> None:
+    outcome = radixkv("check", "-c", "let label = 1\nreturn lable")
+    assert outcome.code == 1
+    assert "did you mean `label`" in outcome.err
+    assert "^^^^^" in outcome.err
+
+
+def test_doctor_reports_backend_native_module_and_threads(radixkv) -> None:
+    report = json.loads(radixkv("doctor", "--json").out)
+    assert report["engine"]["attention backend"] == "reference"
+    assert report["engine"]["native module"] == "built"
+    assert report["versions"]["torch"].startswith("2.")
+
+
+def test_models_lists_the_default(radixkv) -> None:
+    report = json.loads(radixkv("models", "--json").out)
+    assert report["models"][0]["name"] == "smollm2"
+
+
+def test_help_has_examples(radixkv) -> None:
+    assert "radixkv run examples/judge.rkv" in radixkv("run", "--help").out
