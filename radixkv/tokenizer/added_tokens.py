@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from radixkv.tokenizer.segments import Segment
 from radixkv.tokenizer.vocabulary import AddedToken
+
+# Unicode's White_Space, which is what the library strips; Python counts U+001C..U+001F too.
+_WHITE_SPACE: Final = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
 
 
 @dataclass(frozen=True)
@@ -55,9 +62,9 @@ class AddedTokenFinder:
         if begin < free or (token.single_word and not _stands_alone(text, begin, end)):
             return None
         if token.lstrip:
-            begin = max(free, len(text[:begin].rstrip()))
+            begin = max(free, len(text[:begin].rstrip(_WHITE_SPACE)))
         if token.rstrip:
-            end = len(text) - len(text[end:].lstrip())
+            end = len(text) - len(text[end:].lstrip(_WHITE_SPACE))
         return FoundToken(token.token_id, begin, end)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from radixkv.errors import ChatTemplateError, InvalidRequest
@@ -19,6 +20,10 @@ _RESERVED: Final = frozenset(("messages", "add_generation_prompt", "raise_except
 Pieces = list["str | int"]  # text of the template, and the number of the message whose content stands there
 
 
+def _local_time() -> datetime:
+    return datetime.now().astimezone()
+
+
 class ChatTemplate:
     """A compiled template. Immutable; may be used from several threads.
 
@@ -28,6 +33,7 @@ class ChatTemplate:
     and no content is ever taken for template text. Blank contents need no protection and stand in both runs.
 
     `special_texts`: variables such as bos_token. `atoms` cuts text into special tokens and characters.
+    `clock` is what the template's `strftime_now` shows.
     """
 
     def __init__(
@@ -35,17 +41,21 @@ class ChatTemplate:
         source: str,
         special_texts: Mapping[str, str] | None = None,
         atoms: Callable[[str], list[str]] = list,
+        clock: Callable[[], datetime] = _local_time,
     ) -> None:
         self.source = source
         self._program = Program(source)
         self._constants: dict[str, Any] = {"tools": None, "documents": None, **(special_texts or {})}
         self._nonce = f"rkv{secrets.token_hex(8)}"
         self._marker = re.compile(f"{self._nonce}n([0-9]+)z")
-        self._borders = RoleBorders(self._probe_roles, self._mark, atoms)
+        self._atoms = atoms
+        self._clock = clock
+        self._borders = lru_cache(1)(self._borders_on)
 
     def render(
         self,
         messages: Sequence[Message],
+        /,
         *,
         add_generation_prompt: bool,
         continue_final_message: bool = False,
@@ -61,7 +71,7 @@ class ChatTemplate:
         message if it refuses the messages, or that it changes a content in a way that cannot be followed.
         """
         _check(messages, add_generation_prompt, continue_final_message, variables)
-        run = _Run(self._program, self._constants | variables, add_generation_prompt)
+        run = _Run(self._program, self._constants | variables, add_generation_prompt, self._clock())
         last = len(messages) - 1
         marks = [self._mark(i) for i in range(len(messages))]
         marked = {i for i, m in enumerate(messages) if m.content.strip() or (continue_final_message and i == last)}
@@ -86,12 +96,12 @@ class ChatTemplate:
         trimmed if the template trims. Raises ChatTemplateError if the template refuses that order of roles, or
         moves or changes earlier messages because of the new one.
         """
-        text = self._borders.opening(_roles(history), _role(role))
+        text = self._borders(self._clock().date()).opening(_roles(history), _role(role))
         return [Segment(text, True)] if text else []
 
     def close_role(self, history: Sequence[str], role: str) -> list[Segment]:
         """What stands after the content of a message of `role` after `history`, whatever comes next; all trusted."""
-        text = self._borders.closing((*_roles(history), _role(role)))
+        text = self._borders(self._clock().date()).closing((*_roles(history), _role(role)))
         return [Segment(text, True)] if text else []
 
     def _mark(self, index: int) -> str:
@@ -101,18 +111,26 @@ class ChatTemplate:
         parts = self._marker.split(text)
         return [int(part) if at % 2 else part for at, part in enumerate(parts)]
 
-    def _probe_roles(self, roles: tuple[str, ...], add_generation_prompt: bool) -> str:
-        run = _Run(self._program, self._constants, add_generation_prompt)
-        return run([Message(role, self._mark(i)) for i, role in enumerate(roles)])
+    def _borders_on(self, _day: date) -> RoleBorders:
+        """Borders for a day: templates may name the date, and what was found for one history serves the next."""
+        now = self._clock()
+
+        def probe(roles: tuple[str, ...], add_generation_prompt: bool) -> str:
+            run = _Run(self._program, self._constants, add_generation_prompt, now)
+            return run([Message(role, self._mark(i)) for i, role in enumerate(roles)])
+
+        return RoleBorders(probe, self._mark, self._marker, self._atoms)
 
 
 class _Run:
     """The template with everything fixed but the messages, the clock included."""
 
-    def __init__(self, program: Program, variables: Mapping[str, Any], add_generation_prompt: bool) -> None:
+    def __init__(
+        self, program: Program, variables: Mapping[str, Any], add_generation_prompt: bool, now: datetime
+    ) -> None:
         self._program = program
         self._variables = {**variables, "add_generation_prompt": add_generation_prompt}
-        self._now = datetime.now().astimezone()
+        self._now = now
 
     def __call__(self, messages: Sequence[Message]) -> str:
         plain = [{"role": message.role, "content": message.content} for message in messages]

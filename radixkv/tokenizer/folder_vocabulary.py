@@ -12,7 +12,7 @@ import tokenizers
 
 from radixkv.errors import BadModelFile, UnsupportedModel
 from radixkv.tokenizer.decoders import TokenDecoder, token_decoder
-from radixkv.tokenizer.vocabulary import AddedToken, Vocabulary, surviving_merges
+from radixkv.tokenizer.vocabulary import AddedToken, PlainEncoders, Vocabulary, surviving_merges
 
 Json = dict[str, Any]
 
@@ -42,13 +42,11 @@ def folder_vocabulary(name: str, folder: Path) -> Vocabulary:
     _check_model(str(file), model)
     added = tuple(_added_tokens(spec, config))
     decoder = token_decoder(str(file), spec)
-    first, rest = _plain_tokenizers(str(file), spec, added)
     special_texts = _special_texts(config)
     bos = _beginning(spec, config, special_texts, added)
     return Vocabulary(
         name=name,
-        plain_first=first,
-        plain_rest=rest,
+        plain=_plain_encoders(str(file), spec, added),
         token_bytes=_token_bytes(model["vocab"], added, decoder),
         added=added,
         bos_id=bos[0],
@@ -95,10 +93,7 @@ def _added_tokens(spec: Json, config: Json) -> Iterator[AddedToken]:
         )
 
 
-def _plain_tokenizers(
-    file: str, spec: Json, added: tuple[AddedToken, ...]
-) -> tuple[tokenizers.Tokenizer, tokenizers.Tokenizer]:
-    """Tokenizers without added tokens: for text at the start of a prompt, and for text after a special token."""
+def _plain_encoders(file: str, spec: Json, added: tuple[AddedToken, ...]) -> PlainEncoders:
     plain = {
         **spec,
         "added_tokens": [],
@@ -107,11 +102,18 @@ def _plain_tokenizers(
         "padding": None,
         "model": _without_added(spec["model"], added),
     }
+    pre_tokenizer, normalizer = plain.get("pre_tokenizer"), plain.get("normalizer")
+    after_token = plain | {"pre_tokenizer": _unprefixed(pre_tokenizer, {"Metaspace": "first"})}
+    going_on = plain | {
+        "pre_tokenizer": _unprefixed(pre_tokenizer, {"Metaspace": None, "ByteLevel": None}),
+        "normalizer": _unprefixed(normalizer, {"Prepend": None}),
+    }
     first = _build(file, plain)
-    pre_tokenizer = _never_prepends(plain.get("pre_tokenizer"))
-    if pre_tokenizer == plain.get("pre_tokenizer"):
-        return first, first
-    return first, _build(file, plain | {"pre_tokenizer": pre_tokenizer})
+    return PlainEncoders(
+        at_start=first,
+        after_token=first if after_token == plain else _build(file, after_token),
+        going_on=first if going_on == plain else _build(file, going_on),
+    )
 
 
 def _build(file: str, spec: Json) -> tokenizers.Tokenizer:
@@ -144,15 +146,24 @@ def _pair(line: str) -> tuple[str, str]:
     return left, right
 
 
-def _never_prepends(pre_tokenizer: Any) -> Any:
-    """The pre-tokenizer with Metaspace's `prepend_scheme` "first" turned to "never"."""
-    if not isinstance(pre_tokenizer, dict):
-        return pre_tokenizer
-    if pre_tokenizer.get("type") == "Metaspace" and pre_tokenizer.get("prepend_scheme") == "first":
-        return pre_tokenizer | {"prepend_scheme": "never"}
-    if pre_tokenizer.get("type") == "Sequence":
-        return pre_tokenizer | {"pretokenizers": [_never_prepends(part) for part in pre_tokenizer["pretokenizers"]]}
-    return pre_tokenizer
+def _unprefixed(step: Any, kinds: Mapping[str, str | None]) -> Any:
+    """A normalizer or pre-tokenizer that puts nothing before the first word; only steps of these kinds are changed.
+
+    A kind's value, if any, is the `prepend_scheme` that it must have.
+    """
+    if not isinstance(step, dict):
+        return step
+    kind = str(step.get("type"))
+    if kind == "Sequence":
+        parts = "pretokenizers" if "pretokenizers" in step else "normalizers"
+        return step | {parts: [_unprefixed(part, kinds) for part in step[parts]]}
+    if kind not in kinds or kinds[kind] not in (None, step.get("prepend_scheme")):
+        return step
+    if kind == "Prepend":
+        return {"type": "Sequence", "normalizers": []}
+    if kind == "Metaspace":
+        return step | {"prepend_scheme": "never"}
+    return step | {"add_prefix_space": False}
 
 
 def _token_bytes(vocab: Mapping[str, int], added: tuple[AddedToken, ...], decoder: TokenDecoder) -> tuple[bytes, ...]:

@@ -14,6 +14,7 @@ from radixkv.errors import BadModelFile, UnsupportedModel
 from radixkv.tokenizer.pre_tokenizers import PreTokenizerKind, pre_tokenizer_kind
 from radixkv.tokenizer.vocabulary import (
     AddedToken,
+    PlainEncoders,
     Vocabulary,
     byte_level_bytes,
     surviving_merges,
@@ -72,8 +73,7 @@ def gguf_vocabulary(name: str, metadata: Mapping[str, Any]) -> Vocabulary:
     template = metadata.get("tokenizer.chat_template")
     return Vocabulary(
         name=name,
-        plain_first=plain,
-        plain_rest=plain,
+        plain=PlainEncoders(plain, plain, plain),
         token_bytes=_token_bytes(tokens, types),
         added=added,
         bos_id=None if bos_id is None else int(bos_id),

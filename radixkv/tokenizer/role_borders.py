@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import takewhile
@@ -10,6 +11,7 @@ from typing import Final
 from radixkv.errors import ChatTemplateError
 
 _CACHED_HISTORIES: Final = 1024
+_CACHED_VIEWS: Final = 16  # a role's views are looked at when it opens, when it closes and when the next one opens
 _ROLES: Final = ("user", "assistant", "system")
 
 
@@ -21,20 +23,24 @@ class RoleBorders:
     generation prompt. What closes a role is what all views agree on (whole special tokens only); what opens the
     next is the rest. Results are kept per history of roles; one costs five runs of the template.
 
-    `probe(roles, add_generation_prompt)` runs the template with `mark(i)` as the content of message i.
+    `probe(roles, add_generation_prompt)` runs the template with `mark(i)` as the content of message i;
+    `marker` finds any of them.
     """
 
     def __init__(
         self,
         probe: Callable[[tuple[str, ...], bool], str],
         mark: Callable[[int], str],
+        marker: re.Pattern[str],
         atoms: Callable[[str], list[str]],
     ) -> None:
         self._probe = probe
         self._mark = mark
+        self._marker = marker
         self._atoms = atoms
         self._opened = lru_cache(_CACHED_HISTORIES)(self._find_opened)
         self._closed = lru_cache(_CACHED_HISTORIES)(self._find_closed)
+        self._try = lru_cache(_CACHED_VIEWS)(self._run)
 
     def opening(self, history: tuple[str, ...], role: str) -> str:
         """Text between the closing of `history` and the content of a message of `role`."""
@@ -55,15 +61,15 @@ class RoleBorders:
     def _find_opened(self, history: tuple[str, ...], role: str) -> str:
         """Text of the chat, markers for contents, up to and with the marker of the new message."""
         before, mark = self._closed(history), self._mark(len(history))
-        views = list(self._views((*history, role)))
+        wanted = (*history, role)
         if role == "assistant":
             prompted = self._try(history, True)
             adds = len(prompted) > len(before) and prompted.startswith(before)
-            if adds and any(view.startswith(prompted + mark) for view in views):
+            if adds and any(view.startswith(prompted + mark) for view in self._views(wanted)):
                 return prompted + mark
-        for view in views:
+        for view in self._views(wanted):
             head, found, _ = view[len(before) :].partition(mark)
-            if found and view.startswith(before) and self._next_content(head, len(history)) == head:
+            if found and view.startswith(before) and self._marker.search(head) is None:
                 return before + head + mark
         return self._refuse(history, role)
 
@@ -76,12 +82,8 @@ class RoleBorders:
         ending = self._try(roles, False).rpartition(self._mark(len(roles) - 1))
         if ending[1]:  # how the chat ends there counts even if the template writes what comes before differently
             tails.append(ending[2])
-        atoms = [self._atoms(self._next_content(tail, len(roles) + 1)) for tail in tails]
+        atoms = [self._atoms(self._marker.split(tail, 1)[0]) for tail in tails]
         return opened + "".join(_common_start(atoms))
-
-    def _next_content(self, text: str, count: int) -> str:
-        """The text up to the first marker of `count` messages."""
-        return min((text.partition(self._mark(index))[0] for index in range(count)), key=len, default=text)
 
     def _views(self, roles: tuple[str, ...]) -> Iterator[str]:
         """Texts of chats that begin with these roles, the likeliest continuation first; empty if refused."""
@@ -93,7 +95,7 @@ class RoleBorders:
                 yield self._try((*roles, other), False)
         yield self._try(roles, True)
 
-    def _try(self, roles: tuple[str, ...], add_generation_prompt: bool) -> str:
+    def _run(self, roles: tuple[str, ...], add_generation_prompt: bool) -> str:
         try:
             return self._probe(roles, add_generation_prompt)
         except ChatTemplateError:

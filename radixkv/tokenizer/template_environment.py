@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import jinja2
 from jinja2 import nodes
@@ -20,6 +20,8 @@ MAX_SECONDS: Final = 5.0
 MAX_CHARACTERS: Final = 64_000_000
 _MAX_PRODUCT: Final = 1_000_000  # length of a repeated string or list, and of a number in digits
 _TICK: Final = "radixkv_tick"
+_TICKING: Final = "radixkv_ticking"
+T = TypeVar("T")
 _FAILURES: Final = (
     jinja2.TemplateError,
     ArithmeticError,
@@ -63,7 +65,7 @@ def _product_size(left: Any, right: Any) -> int:
 class Program:
     """A compiled template. Jinja as the field runs it: trim_blocks, lstrip_blocks, loop controls, no HTML escaping.
 
-    Every turn of a loop and every call of a macro checks the clock.
+    Loops, every 64 turns, and every call of a macro check the clock.
     """
 
     def __init__(self, source: str) -> None:
@@ -87,7 +89,7 @@ class Program:
         Raises ChatTemplateError: the template's own message if it refuses, else what went wrong.
         """
         try:
-            return "".join(self._bounded({**variables, "strftime_now": now.strftime, _TICK: _clock()}))
+            return "".join(self._bounded({**variables, "strftime_now": now.strftime, **_clock()}))
         except _Refusal as refusal:
             raise ChatTemplateError(str(refusal)) from refusal
         except _FAILURES as error:
@@ -121,17 +123,25 @@ def _to_json(
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
-def _clock() -> Callable[[], None]:
+def _clock() -> dict[str, Callable[..., object]]:
     deadline = time.monotonic() + MAX_SECONDS
 
     def tick() -> None:
         if time.monotonic() > deadline:
             raise _Refusal(f"the model's chat template ran for more than {MAX_SECONDS:g} seconds")
 
-    return tick
+    def ticking(items: Iterable[T]) -> Iterator[T]:
+        for count, item in enumerate(items):
+            if count % 64 == 0:
+                tick()
+            yield item
+
+    return {_TICK: tick, _TICKING: ticking}
 
 
 def _insert_ticks(tree: nodes.Template) -> None:
-    for repeated in (*tree.find_all(nodes.For), *tree.find_all(nodes.Macro)):
+    for loop in tree.find_all(nodes.For):
+        loop.iter = nodes.Call(nodes.Name(_TICKING, "load"), [loop.iter], [], None, None)
+    for macro in tree.find_all(nodes.Macro):
         call = nodes.Call(nodes.Name(_TICK, "load"), [], [], None, None)
-        repeated.body.insert(0, nodes.ExprStmt(call, lineno=repeated.lineno))
+        macro.body.insert(0, nodes.ExprStmt(call, lineno=macro.lineno))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+import tokenizers
+
 from radixkv.errors import InvalidRequest
 from radixkv.tokenizer.added_tokens import AddedTokenFinder
 from radixkv.tokenizer.chat_template import ChatTemplate
@@ -35,22 +37,26 @@ class Tokenizer:
 
         Raises InvalidRequest for a lone surrogate, which is no text.
         """
-        return token_array(self._plain(text, at_start=True))
+        return token_array(_encode(self._vocabulary.plain.at_start, text))
 
-    def encode_segments(self, segments: Sequence[Segment]) -> TokenArray:
+    def encode_segments(self, segments: Sequence[Segment], *, going_on: bool = False) -> TokenArray:
         """Ids of the joined text. Added tokens are recognised in trusted segments only, none across a border.
 
         What lies between two added tokens is encoded as one text, whatever segments it comes from. No BOS
-        but one that a trusted segment spells. Raises InvalidRequest as `encode` does.
+        but one that a trusted segment spells. `going_on`: the text follows tokens that are there already, so a
+        vocabulary that puts a space before the first word of a prompt puts none here.
+        Raises InvalidRequest as `encode` does.
         """
+        plain = self._vocabulary.plain
+        encoder = plain.going_on if going_on else plain.at_start
         text = "".join(segment.text for segment in segments)
         ids: list[int] = []
         begin = 0
         for found in self._finder.find(segments):
-            ids += self._plain(text[begin : found.begin], at_start=begin == 0)
+            ids += _encode(encoder, text[begin : found.begin])
             ids.append(found.token_id)
-            begin = found.end
-        ids += self._plain(text[begin:], at_start=begin == 0)
+            begin, encoder = found.end, plain.after_token
+        ids += _encode(encoder, text[begin:])
         return token_array(ids)
 
     def with_bos(self, ids: TokenArray) -> TokenArray:
@@ -74,12 +80,14 @@ class Tokenizer:
             array = token_array(ids)
         except (TypeError, OverflowError):
             array = NO_TOKENS
-        if len(array) == len(ids) and (not array or (min(array) >= 0 and max(array) < self.vocab_size)):
+        if not array and not ids:
+            return array
+        if set(map(type, ids)) == {int} and min(ids) >= 0 and max(ids) < self.vocab_size:
             return array
         for position, value in enumerate(ids):
             if type(value) is not int or not 0 <= value < self.vocab_size:
                 raise InvalidRequest(f"{field}[{position}]", value, allowed)
-        raise InvalidRequest(field, type(ids).__name__, "a sequence of token ids")
+        return array
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes a token stands for; of an added token, its text; nothing for an id that no token has."""
@@ -108,16 +116,16 @@ class Tokenizer:
         closing = self.encode_segments(self.chat_template.close_role(("user",), "assistant"))
         return tuple(token_id for token_id in closing if token_id in self.special_ids)[:1]
 
-    def _plain(self, text: str, at_start: bool) -> list[int]:
-        if not text:
-            return []
-        plain = self._vocabulary.plain_first if at_start else self._vocabulary.plain_rest
-        try:
-            # The batch call leaves out offsets into the text, which take over half of the time.
-            return plain.encode_batch_fast([text], add_special_tokens=False)[0].ids
-        except TypeError:
-            _refuse_surrogates(text)
-            raise
+
+def _encode(encoder: tokenizers.Tokenizer, text: str) -> list[int]:
+    if not text:
+        return []
+    try:
+        # The batch call leaves out offsets into the text, which take over half of the time.
+        return encoder.encode_batch_fast([text], add_special_tokens=False)[0].ids
+    except TypeError:
+        _refuse_surrogates(text)
+        raise
 
 
 def _refuse_surrogates(text: str) -> None:

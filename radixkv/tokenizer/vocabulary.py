@@ -26,18 +26,29 @@ class AddedToken:
 
 
 @dataclass(frozen=True)
+class PlainEncoders:
+    """Encoders of plain text by what comes before it.
+
+    They differ only in vocabularies that put a space before the first word: at the start of a prompt, some
+    also after an added token, never where text goes on.
+    """
+
+    at_start: tokenizers.Tokenizer
+    after_token: tokenizers.Tokenizer
+    going_on: tokenizers.Tokenizer
+
+
+@dataclass(frozen=True)
 class Vocabulary:
     """Everything that a Tokenizer is made of.
 
-    `plain_first` encodes text that begins a prompt, `plain_rest` text after a special token; neither
-    knows any added token. They differ only where the first word of a text gets a space of its own.
-    `token_bytes[id]` are the bytes a token stands for, so its length is the number of ids. `strips_first_space`:
-    one space at the very start of decoded text belongs to the tokenizer, not to the text.
+    `plain` encodes text in which no added token is known. `token_bytes[id]` are the bytes a token stands for,
+    so its length is the number of ids. `strips_first_space`: one space at the very start of decoded text
+    belongs to the tokenizer, not to the text.
     """
 
     name: str
-    plain_first: tokenizers.Tokenizer
-    plain_rest: tokenizers.Tokenizer
+    plain: PlainEncoders
     token_bytes: tuple[bytes, ...]
     added: tuple[AddedToken, ...]
     bos_id: int | None
