@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F  # noqa: N812  the name everybody knows
-from radixkv_kernels.protocols import AttentionSpec, PagedAttention
 from torch import Tensor, nn
 
 from radixkv.models.config import ModelConfig
 from radixkv.models.rotary import Rotation, attention_factor, inverse_frequencies, rotate, rotation
+from radixkv_kernels.protocols import AttentionSpec, PagedAttention
 
 
 class Linear(nn.Module):

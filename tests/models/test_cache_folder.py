@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_gguf import write_tiny_gguf
 
 from radixkv.models import LoadedModel, converted, gguf_file, gguf_metadata, load_model, locate_model
 from radixkv.models.cache_folder import atomic_file, cache_folder, file_digest, read_sealed, write_sealed
+from tiny_gguf import write_tiny_gguf
+
+LARGE = bytes(1 << 24)  # digests of smaller files are not remembered
 
 
 def test_the_folder_is_chosen_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,23 +55,23 @@ def test_a_sealed_file_is_read_only_if_undamaged(damage: bytes | None, tmp_path:
 
 def test_a_digest_is_remembered_until_the_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
-    path.write_bytes(b"one")
+    path.write_bytes(LARGE + b"one")
     os.utime(path, (1_000_000, 1_000_000))
     first = file_digest(path)
     with monkeypatch.context() as patch:
         patch.setattr("hashlib.file_digest", lambda *_: pytest.fail("hashed again"))
         assert file_digest(path) == first
-    path.write_bytes(b"two")
+    path.write_bytes(LARGE + b"two")
     os.utime(path, (1_000_001, 1_000_001))
     assert file_digest(path) != first
 
 
 def test_a_file_that_has_just_changed_is_not_remembered(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    path.write_bytes(b"one")
+    path.write_bytes(LARGE + b"one")
     first = file_digest(path)
     times = path.stat().st_mtime_ns
-    path.write_bytes(b"two")
+    path.write_bytes(LARGE + b"two")
     os.utime(path, ns=(times, times))  # the clock has not ticked
     assert file_digest(path) != first
 

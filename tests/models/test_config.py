@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import make_tiny_model
 
 from radixkv.errors import BadModelFile, UnsupportedModel
 from radixkv.models import Biases, ModelConfig, locate_model, read_config
 from radixkv.models.rope import YarnScaling
+from tiny_models import make_tiny_model
 
 
 def test_a_config_is_read_without_weights(tiny_llama: Path) -> None:

@@ -9,16 +9,16 @@ import gguf
 import numpy as np
 import pytest
 import torch
-from decoder_runs import SequenceRun
 from gguf import GGUFWriter
-from tiny_gguf import HEADS, HIDDEN, KV_HEADS, write_tiny_gguf
 from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
+from decoder_runs import SequenceRun
 from radixkv.errors import BadModelFile, UnsupportedModel
 from radixkv.models import LoadedModel, ModelConfig, gguf_metadata, load_model, locate_model, read_config
 from radixkv.models.layout import parameters
 from radixkv.models.rope import FrequencyFactors, LinearScaling, YarnScaling
+from tiny_gguf import HEADS, HIDDEN, KV_HEADS, write_tiny_gguf
 
 TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K")
 PROMPT = list(b"blocks and slots")

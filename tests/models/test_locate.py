@@ -13,11 +13,11 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
-from tiny_gguf import write_tiny_gguf
-from tiny_models import make_tiny_model
 
 from radixkv.errors import BadModelFile, ConfigurationError, ModelError
 from radixkv.models import ModelFiles, catalog, is_present, known_models, locate_model, pull
+from tiny_gguf import write_tiny_gguf
+from tiny_models import make_tiny_model
 
 CONTENT = b"GGUF and so on" * 1000
 Completed = subprocess.CompletedProcess
@@ -131,7 +131,7 @@ def test_a_cache_folder_that_cannot_be_made_is_named(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("RADIXKV_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.raises(ModelError, match="cannot store it in .*file/cache.*RADIXKV_CACHE"):
+    with pytest.raises(ModelError, match=r"cannot store it in .*file/cache.*RADIXKV_CACHE"):
         pull("smollm2")
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from decoder_runs import SequenceRun
-from tiny_models import make_tiny_model
 
+from decoder_runs import SequenceRun
 from radixkv.models import load_model, locate_model
+from tiny_models import make_tiny_model
 
 PROMPT = list(b"The quick brown fox jumps over the lazy dog, twice.")
 DECODED = list(b" And again!")

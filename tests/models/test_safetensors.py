@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tiny_models import make_tiny_model
 from torch import Tensor
 
 from radixkv.errors import BadModelFile, UnsupportedModel
 from radixkv.models import LoadedModel, load_model, locate_model
+from tiny_models import make_tiny_model
 
 UP = "model.layers.1.mlp.up_proj.weight"
 
