@@ -62,7 +62,8 @@ def _top_p(logits: Tensor, least: Tensor, masses: list[float]) -> Tensor:
     result = torch.empty_like(least)
     open_rows = torch.arange(len(masses), device=logits.device)
     for count in (_FIRST_CANDIDATES, _MORE_CANDIDATES, vocab_size):
-        candidates = kept[open_rows].topk(min(count, vocab_size)).values  # (num_open, count), descending
+        rows = kept if len(open_rows) == len(masses) else kept[open_rows]
+        candidates = rows.topk(min(count, vocab_size)).values  # (num_open, count), descending
         sums = (candidates - norms[open_rows]).double().exp().cumsum(-1)
         last = (sums < mass[open_rows]).sum(-1, keepdim=True)  # place of the token that reaches the mass
         reached = last[:, 0] < candidates.shape[1]
