@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from radixkv.cache.block_pool import COPIES, FREE, TREE, BlockPool
+from radixkv.cache.block_pool import FREE, TREE, BlockPool
 from radixkv.cache.lease import Lease
 from radixkv.cache.radix_tree import TOKEN_BYTES, RadixNode, RadixTree
 
@@ -40,7 +40,7 @@ def dump(pool: BlockPool, tree: RadixTree, leases: Mapping[int, Lease]) -> str:
     for node in _reached([n for root in tree.roots.values() for n in tree.nodes(root)], tree, leases):
         state = "detached" if node.detached else "attached"
         lines.append(f"node {len(node.label) // TOKEN_BYTES} tokens, blocks {node.blocks}, {node.holds} holds, {state}")
-    owners = {FREE: "free", TREE: "tree", COPIES: "copies"}
+    owners = {FREE: "free", TREE: "tree"}
     lines.append("owners " + " ".join(f"{b}:{owners.get(o := pool.owner(b), o)}" for b in range(pool.num_blocks)))
     lines.append(f"copies {pool.queued_copies()}")
     return "\n".join(lines)

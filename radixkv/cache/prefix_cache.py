@@ -200,8 +200,8 @@ class PrefixCache:
     def take_copies(self) -> tuple[BlockCopy, ...]:
         """All copies queued since the last call. Run them, in order, before any KV write of the next step.
 
-        A queued copy keeps its source from being reused until it is taken, and is dropped when its target is freed.
-        Once taken they are the caller's: a source may be reused at once, since its new KV is written after the copies.
+        By that rule neither source nor target need be kept from reuse: what is written to them is written later. A copy
+        whose target has been freed since is left out, unless a later one reads that target.
         """
         return self.pool.take_copies()
 

@@ -264,9 +264,9 @@ class RadixTree:
         return node.label[max(0, len(node.blocks) - 1) * self.stride :]
 
     def evict(self, num_blocks: int) -> int:
-        """Evict from unheld leaves, deepest block first, until `num_blocks` are freed or none is left; tells how many.
+        """Free `num_blocks` of unheld leaves, deepest first, or all there are; returns how many.
 
-        A block that a queued copy reads is evicted too but not free yet. O(log candidates) a leaf and O(1) a block.
+        O(log candidates) a leaf and O(1) a block.
         """
         freed = 0
         while freed < num_blocks:
@@ -279,8 +279,9 @@ class RadixTree:
                 self._remove(leaf)
             else:
                 self._shorten(leaf, count)
-            self.evicted_blocks += count
-            freed += self.pool.free_tree(victims)
+            self.pool.free_tree(victims)
+            freed += count
+        self.evicted_blocks += freed
         return freed
 
     def clear(self, namespace: Namespace) -> None:
@@ -319,9 +320,7 @@ class RadixTree:
         self.held_blocks += len(blocks)
         if not tip.detached:
             self.num_tokens += len(label) // TOKEN_BYTES
-        if (
-            tip.holds == 1 and tip.blocks and not tip.keys
-        ):  # a leaf that the publishing lease alone holds grows in place
+        if tip.holds == 1 and tip.blocks and not tip.keys:  # a leaf that its lease alone holds grows in place
             tip.label += label
             tip.blocks += blocks
             return tip

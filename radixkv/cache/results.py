@@ -49,7 +49,7 @@ class CacheCounters:
 class CacheStats:
     """A snapshot: blocks and leases as they are now, and the cumulative counters.
 
-    total_blocks = free_blocks + held_blocks + cached_blocks. `held_blocks`: in use by a lease or a queued copy.
+    total_blocks = free_blocks + held_blocks + cached_blocks. `held_blocks`: in use by a lease.
     `cached_blocks`: in the tree and held by nobody, so they can be evicted at once. `cached_tokens`: tokens that a
     look-up can find, held or not.
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+
 from cache_model import CheckedCache
 
 MakeCache = Callable[..., CheckedCache]

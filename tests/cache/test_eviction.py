@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cache_model import CheckedCache, ModelLease
 
+from cache_model import CheckedCache, ModelLease, token_ids
 from radixkv.cache import EvictionPolicy, PrefixCache
 from radixkv.cache.radix_tree import RadixNode
 from radixkv.errors import OutOfBlocks
@@ -22,7 +22,7 @@ def run(checked: CheckedCache, tokens: bytes) -> ModelLease:
 
 
 def cached(checked: CheckedCache, tokens: bytes) -> int:
-    return checked.cache.lookup(token_array([*tokens, 255]), ONE).hit_tokens
+    return checked.cache.lookup(token_ids(tokens + b"\xff"), ONE).hit_tokens
 
 
 def test_r082_a_request_never_evicts_the_prefix_that_it_has_just_matched(make_cache) -> None:
@@ -67,7 +67,7 @@ def test_a_look_up_refreshes_nothing(make_cache) -> None:
     for prompt in (b"AAAA", b"BBBB"):
         checked.release(run(checked, prompt))
     cached(checked, b"AAAA")
-    checked.cache.explain(token_array(list(b"AAAA")), ONE)
+    checked.cache.explain(token_ids(b"AAAA"), ONE)
     checked.evict(1)
     assert (cached(checked, b"AAAA"), cached(checked, b"BBBB")) == (0, 4)
 
@@ -147,7 +147,7 @@ def test_a_lease_that_is_extended_again_is_not_revocable_any_more(make_cache) ->
     assert checked.cache.stats().revocable_leases == 1
     assert checked.extend(model, 1)
     assert checked.cache.stats().revocable_leases == 0
-    assert not checked.extend(checked.acquire(b"0123", ONE), 4)
+    assert not checked.extend(checked.acquire(b"01234", ONE), 5)
     assert not model.lease.released
 
 

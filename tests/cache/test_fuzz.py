@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from cache_model import CheckedCache, ModelLease
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -20,6 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from cache_model import CheckedCache, ModelLease
 from radixkv.request import Namespace
 
 NAMESPACES = (Namespace(model="m"), Namespace(model="m", salt="tenant"))
@@ -64,6 +64,15 @@ class CacheMachine(RuleBasedStateMachine):
         model = self.checked.acquire(prompt, namespace)
         self.checked.step([(model, prompt[model.lease.length :][:chunk])])
 
+    @precondition(lambda self: self.any_lease and self.room)
+    @rule(index=picks, back=st.integers(0, 2), more=few_tokens)
+    def continue_one(self, index: int, back: int, more: bytes) -> None:
+        """The next turn of a conversation, or a retry of its end."""
+        former = self.pick(index)
+        prompt = former.tokens[: max(0, len(former.tokens) - back)] + more
+        model = self.checked.acquire(prompt, former.namespace)
+        self.checked.step([(model, prompt[model.lease.length :])])
+
     @precondition(lambda self: self.any_lease)
     @rule(index=picks, count=st.integers(0, 6))
     def extend(self, index: int, count: int) -> None:
@@ -76,8 +85,8 @@ class CacheMachine(RuleBasedStateMachine):
         self.checked.step([(model, self.follow(model, count)) for model, count in work.values()])
 
     def follow(self, model: ModelLease, drawn: bytes) -> bytes:
-        """The announced tokens while there are any, as a prefill would, else the drawn ones."""
-        return model.announced[len(model.tokens) :][: len(drawn)] or drawn
+        """The announced tokens, as a prefill would, or else the drawn ones."""
+        return drawn if drawn[-1] else model.announced[len(model.tokens) :][: len(drawn)] or drawn
 
     @rule()
     def run_copies(self) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from cache_model import CheckedCache
-
+from cache_model import CheckedCache, token_ids
 from radixkv.cache import Lookup
 from radixkv.request import Namespace
-from radixkv.tokens import token_array
 
 ONE = Namespace(model="one")
 PROMPT = b"abcdefghijklmn"
 
 
 def look(checked: CheckedCache, tokens: bytes, max_hit: int | None = None) -> Lookup:
-    return checked.cache.lookup(token_array(list(tokens)), ONE, max_hit)
+    return checked.cache.lookup(token_ids(tokens), ONE, max_hit)
 
 
 def test_an_announced_prefix_is_in_flight_until_it_is_committed(make_cache) -> None:

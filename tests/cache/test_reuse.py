@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cache_model import CheckedCache, ModelLease
 
+from cache_model import CheckedCache, ModelLease, token_ids
 from radixkv.cache import LeaseReleased, Lookup, PrefixCache
 from radixkv.errors import OutOfBlocks
 from radixkv.request import Namespace
@@ -24,7 +24,7 @@ def run(checked: CheckedCache, tokens: bytes, namespace: Namespace = ONE) -> Mod
 
 def cached(checked: CheckedCache, tokens: bytes, namespace: Namespace = ONE) -> int:
     """How many of `tokens` the cache has, asked with one token more."""
-    return checked.cache.lookup(token_array([*tokens, 255]), namespace).hit_tokens
+    return checked.cache.lookup(token_ids(tokens + b"\xff"), namespace).hit_tokens
 
 
 def test_a_hit_is_exact_to_the_token_and_copies_the_partly_matching_block(make_cache) -> None:
@@ -56,7 +56,7 @@ def test_r072_one_token_is_always_computed_and_never_a_block_for_it(make_cache, 
         assert model.lease.length in (0, length - 1)
         checked.step([(model, prompt[model.lease.length :])])
         checked.release(model)
-    assert checked.cache.lookup(token_array(list(prompt)), ONE) == Lookup(length - 1, 0)
+    assert checked.cache.lookup(token_ids(prompt), ONE) == Lookup(length - 1, 0)
     longer = checked.acquire(prompt + b"z", ONE)  # equal to the former prompt and completion
     assert longer.lease.length == length
 
@@ -200,7 +200,7 @@ def test_a_tail_that_still_awaits_its_copy_is_not_published(make_cache) -> None:
     model = checked.acquire(b"abcdefXY", ONE)
     checked.release(model)
     checked.check()
-    assert checked.cache.take_copies() == ()  # its target was freed
+    assert checked.cache.take_copies() == ()  # nobody has its target any more
 
 
 def test_a_queued_copy_outlives_its_source_and_a_chain_of_copies_stays_whole(make_cache) -> None:
@@ -256,7 +256,7 @@ def test_a_disabled_cache_matches_and_keeps_nothing_but_forks_share(make_cache) 
     second = run(checked, b"abcdefghij")
     assert first.lease.block_table != second.lease.block_table
     checked.release(second)
-    assert checked.cache.lookup(token_array(list(b"abcdefghij")), ONE) == Lookup(0, 0)
+    assert checked.cache.lookup(token_ids(b"abcdefghij"), ONE) == Lookup(0, 0)
     checked.fork(first, 2)
     assert checked.cache.stats().held_blocks == 3
     checked.step([(checked.leases[1], b"12345"), (checked.leases[2], b"67")])
@@ -324,13 +324,13 @@ def test_counters_count_each_acquire_once_and_resumed_ones_apart() -> None:
 def test_explain_tells_where_a_prompt_parts_from_what_is_cached(make_cache) -> None:
     checked = make_cache(8)
     checked.release(run(checked, b"abcdefgh"))
-    told = checked.cache.explain(token_array(list(b"abcdeXgh")), ONE)
+    told = checked.cache.explain(token_ids(b"abcdeXgh"), ONE)
     assert (told.cached_tokens, told.computed_tokens, told.divergence) == (5, 3, 5)
-    assert (told.prompt_token, told.cached_token) == (ord("X"), ord("f"))
-    same = checked.cache.explain(token_array(list(b"abcdefgh")), ONE)
+    assert (told.prompt_token, told.cached_token) == tuple(token_ids(b"Xf"))
+    same = checked.cache.explain(token_ids(b"abcdefgh"), ONE)
     assert (same.cached_tokens, same.divergence, same.cached_token) == (7, None, None)
-    longer = checked.cache.explain(token_array(list(b"abcdefghi")), ONE)
-    assert (longer.divergence, longer.prompt_token, longer.cached_token) == (8, ord("i"), None)
+    longer = checked.cache.explain(token_ids(b"abcdefghi"), ONE)
+    assert (longer.divergence, longer.prompt_token, longer.cached_token) == (8, token_ids(b"i")[0], None)
 
 
 def test_out_of_blocks_tells_the_numbers_and_changes_nothing(make_cache) -> None:
