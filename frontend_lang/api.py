@@ -10,6 +10,7 @@ import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 
+from frontend_lang.checker import check
 from frontend_lang.diagnostics import Diagnostic, has_errors
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import EventLog, Listener
@@ -19,7 +20,7 @@ from frontend_lang.interpreter.run import Run, usage_record
 from frontend_lang.result import RunResult, Timing
 from frontend_lang.runtime import Runtime
 from frontend_lang.seeds import MAX_SEED, draw_run_seed
-from frontend_lang.syntax import ast
+from frontend_lang.syntax import ast, parse
 from frontend_lang.values import to_json_safe
 
 
@@ -32,15 +33,12 @@ class ProgramRejected(ProgramError):
         self.diagnostics = tuple(diagnostics)
 
 
-def load(source: str, file: str = "<string>") -> ast.Program:
-    """Parse and check. Raises ProgramRejected with all findings."""
-    from frontend_lang.checker import check
-    from frontend_lang.syntax.parser import parse
-
+def load(source: str, file: str = "<string>", entry: str | None = None) -> ast.Program:
+    """Parse and check a program that shall run from `entry`. Raises ProgramRejected with all findings."""
     parsed = parse(source, file)
     found = list(parsed.diagnostics)
     if parsed.program is not None and not has_errors(found):
-        found += check(parsed.program)
+        found += check(parsed.program, entry, runnable=True)
         if not has_errors(found):
             return parsed.program
     raise ProgramRejected(found)
@@ -66,7 +64,7 @@ async def run_async(
     Raises ProgramRejected (parse, check) or ProgramError (run). When it returns, raises or is cancelled, every context
     that the run opened has been released.
     """
-    program = load(source, file) if isinstance(source, str) else source
+    program = load(source, file, entry) if isinstance(source, str) else source
     run_seed = _checked_seed(seed)
     arguments = dict(args or {})
     events = EventLog(uuid.uuid4().hex[:12], on_event)

@@ -134,7 +134,7 @@ class Calls(Expressions):
 
     async def _run_def(self, definition: ast.Def, arguments: Arguments, env: Env) -> Value:
         self.run.counters.depth(env.depth)
-        self.run.counters.step()
+        await self.run.step()
         async with self.scope(env):
             await self._bind(definition, arguments, env)
             signal = await self.execute_block(definition.body, env)
@@ -192,7 +192,7 @@ class Calls(Expressions):
         """Elements in order; calls of a def are begun only."""
         definition = self.called_def(node.element)
         for index, item in enumerate(items):
-            self.run.counters.step()
+            await self.run.step()
             env.frame.bind(node.name, item)
             here = env.looped(index)
             if node.condition is not None and not truth(await self.evaluate(node.condition, here), "`if`"):

@@ -45,7 +45,7 @@ class Execution:
         except ProgramError as error:
             self._place(error)
             raise
-        except Exception as error:  # a program never ends with anything but an error of the language
+        except Exception as error:
             raise self._place(as_program_error(error)) from error
         finally:
             await uninterrupted(self._run.close())

@@ -91,19 +91,8 @@ class Expressions(Machine):
         return operators.negate(value) if node.operator == "-" else not operators.truth(value, "`not`")
 
     async def _binary(self, node: ast.Binary, env: Env) -> Value:
-        """Goes down the left side of `a + b + c …` in a loop: such chains may be long."""
-        chain: list[ast.Binary] = [node]
-        while isinstance(chain[-1].left, ast.Binary):
-            chain.append(chain[-1].left)
-        value = await self.evaluate(chain[-1].left, env)
-        for link in reversed(chain):
-            right = await self.evaluate(link.right, env)
-            try:
-                value = operators.binary(link.operator, value, right)
-            except ProgramError as error:
-                error.at(link.span, self.file, env.path)
-                raise
-        return value
+        left = await self.evaluate(node.left, env)
+        return operators.binary(node.operator, left, await self.evaluate(node.right, env))
 
     async def _compare(self, node: ast.Compare, env: Env) -> Value:
         left = await self.evaluate(node.left, env)

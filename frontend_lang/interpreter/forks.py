@@ -153,7 +153,7 @@ class RunningFork:
         self._run = machine.run
         self._waiting = iter(range(len(branches)))
         self._failures: dict[int, ProgramError] = {}
-        self._fatal = False
+        self._fatal: dict[int, ProgramError] = {}
         self._over = asyncio.Event()
 
     async def open(self) -> list[Context]:
@@ -179,7 +179,7 @@ class RunningFork:
             finally:
                 await end_all(workers)
         if self._fatal:
-            raise self._failures[min(self._failures)]
+            raise self._fatal[min(self._fatal)]
         winner = self.policy.winner()
         await self._run.contexts.release(
             [child for index, child in enumerate(self.children) if winner is None or index != winner.index]
@@ -250,7 +250,7 @@ class RunningFork:
         self._failures[index] = error
         self.policy.fail(index)
         if fatal or self.on_error == "fail" or error.code in RUN_WIDE:
-            self._fatal = True
+            self._fatal[index] = error
             self._over.set()
         self._check_over()
 

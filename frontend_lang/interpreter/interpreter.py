@@ -108,18 +108,14 @@ class Interpreter(Forks):
         await self.evaluate(node, env)
 
     async def _text(self, node: ast.TextStatement, env: Env) -> None:
-        await self._append(node.value, env)
-        if node.newline:
-            self._write("\n", True, env)
+        await self._append(node.value, env, "\n" if node.newline else "")
 
-    async def _append(self, node: ast.Expression, env: Env) -> None:
-        for text, trusted in await self.pieces(node, env):
-            self._write(text, trusted, env)
-
-    def _write(self, text: str, trusted: bool, env: Env) -> None:
-        env.context.add_text(text, trusted)
-        if self.run.events.active and text:
-            what = {"role": env.context.role, "text": text}
+    async def _append(self, node: ast.Expression, env: Env, ending: str = "") -> None:
+        pieces = [*await self.pieces(node, env), (ending, True)]
+        for text, trusted in pieces:
+            env.context.add_text(text, trusted)
+        if self.run.events.active:
+            what = {"role": env.context.role, "text": "".join([text for text, _ in pieces])}
             self.run.events.emit("text", what, ctx=env.context.id or "", path=env.path)
 
     async def _role(self, node: ast.RoleStatement, env: Env) -> Signal | None:
@@ -178,7 +174,7 @@ class Interpreter(Forks):
 
     async def _round(self, body: ast.Block, index: int, env: Env) -> Signal | None:
         """One round of a loop; the signal that ends the loop."""
-        self.run.counters.step()
+        await self.run.step()
         signal = await self.execute_block(body, env.looped(index))
         return None if signal is not None and signal.jump is Jump.CONTINUE else signal
 

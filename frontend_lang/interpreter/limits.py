@@ -47,13 +47,12 @@ class Counters:
         self._steps = 0
         self._branches = 0
 
-    def step(self) -> None:
-        """One more statement, round or call. Raises E0804."""
+    def step(self) -> int:
+        """One more statement, round or call; how many that makes. Raises E0804."""
         self._steps += 1
         if self._steps > self._limits.steps:
-            raise ProgramError(
-                "E0804", f"more than {self._limits.steps} steps", "the program may be in an endless loop"
-            )
+            raise ProgramError("E0804", f"more than {self._limits.steps} steps", "does a loop never end?")
+        return self._steps
 
     def loop(self, rounds: int) -> None:
         """A loop of so many rounds begins. Raises E0805."""

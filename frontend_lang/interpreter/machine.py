@@ -68,16 +68,16 @@ class Machine(ABC):
         except ProgramError as error:
             error.at(node.span, self.file, env.path)
             raise
-        except Exception as error:  # whatever a runtime raises, the program ends with an error of ours
+        except Exception as error:
             raise as_program_error(error).at(node.span, self.file, env.path) from error
 
     async def execute(self, node: ast.Statement, env: Env) -> Signal | None:
         """Run one statement."""
         try:
-            self.run.counters.step()
+            await self.run.step()
             return await self._executors[type(node)](node, env)
         except ProgramError as error:
             error.at(node.span, self.file, env.path)
             raise
-        except Exception as error:  # whatever a runtime raises, the program ends with an error of ours
+        except Exception as error:
             raise as_program_error(error).at(node.span, self.file, env.path) from error

@@ -17,6 +17,7 @@ from frontend_lang.values import Value
 
 _T = TypeVar("_T")
 USAGE_EVERY_S = 1.0
+STEPS_AT_ONCE = 256
 
 
 class Run:
@@ -38,6 +39,11 @@ class Run:
     def strand(self) -> Strand:
         """A new strand, without a slot."""
         return Strand(self._slots)
+
+    async def step(self) -> None:
+        """Count a statement, round or call; now and then let others work, so that a busy loop can be stopped too."""
+        if self.counters.step() % STEPS_AT_ONCE == 0:
+            await asyncio.sleep(0)
 
     def spawn(self, work: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
         """Run work in a task of its own, which `close` waits for in any case."""
@@ -97,11 +103,13 @@ def usage_record(usage: CallUsage) -> dict[str, Value]:
 
 
 def as_program_error(error: Exception) -> ProgramError:
-    """Any failure as an error of the language: a runtime's own code, E0502 for the stack, E0701 for the unexpected."""
+    """Any failure as an error of the language: a runtime's own code, E0502 for the stack, E0701 for all others."""
     if isinstance(error, ProgramError):
         return error
     if isinstance(error, RuntimeFailure):
         return ProgramError(error.code, error.message)
     if isinstance(error, RecursionError):
         return ProgramError("E0502", "the program is nested too deeply to run")
-    return ProgramError("E0701", f"the runtime failed unexpectedly: {type(error).__name__}: {error}")
+    failure = ProgramError("E0701", f"unexpected {type(error).__name__}: {error}")
+    failure.__cause__ = error
+    return failure

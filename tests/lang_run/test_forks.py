@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from scripted_programs import failure_of, parsed, run_on, value_of
 
 from frontend_lang import Limits, ProgramError, run_async
 from frontend_lang.runtime import ContextId
 from frontend_lang.scripted import ScriptedCall, ScriptedRuntime
+from scripted_programs import failure_of, parsed, run_on, value_of
 
 
 @pytest.mark.parametrize("before", ["", '""', 'text ""', 'let x = ""\ntext x'])

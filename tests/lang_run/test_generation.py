@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from scripted_programs import failure_of, run_on, value_of
 
 from frontend_lang import Limits
 from frontend_lang.runtime import Norm
 from frontend_lang.scripted import ScriptedCall, ScriptedRuntime
+from scripted_programs import failure_of, run_on, value_of
 
 
 def test_gen_sees_the_prompt_so_far_and_binds_its_text() -> None:
@@ -113,7 +113,8 @@ def test_select_appends_and_binds_the_likeliest_option(norm: Norm) -> None:
 
 
 def test_probs_gives_the_distribution_of_a_select() -> None:
-    source = 'select v from ["no", "yes"]\nlet w = probs(v)\nreturn {v: v, sum: sum([w["no"], w["yes"]]), more: w["yes"] > w["no"]}'
+    source = 'select v from ["no", "yes"]\nlet w = probs(v)\n'
+    source += 'return {v: v, sum: sum([w["no"], w["yes"]]), more: w["yes"] > w["no"]}'
     result = value_of(source, scores={"no": 0.0, "yes": 1.0})
     assert result["v"] == "yes"
     assert result["sum"] == pytest.approx(1.0)

@@ -8,10 +8,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_programs import failure_of, run_on, value_of
 
 from frontend_lang.interpreter.joins import Best, Outcome, Vote
 from frontend_lang.scripted import ScriptedRuntime
+from scripted_programs import failure_of, run_on, value_of
 
 KEYS = st.lists(st.sampled_from(["a", "b", " A ", "c"]), min_size=1, max_size=7)
 ORDERS = st.randoms(use_true_random=False)
@@ -37,7 +37,7 @@ def test_vote_is_the_same_in_every_order_and_never_decides_too_early(keys: list[
     assert winner.index == vote_winner(keys)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_vote_decides_as_soon_as_no_completion_changes_the_winner(count: int) -> None:
     for keys in itertools.product("ab", repeat=count):
         for seen in range(count):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from scripted_programs import failure_of, run_on, value_of
 
 from frontend_lang.scripted import ScriptedRuntime
+from scripted_programs import failure_of, run_on, value_of
 
 
 def prompt_of(source: str, **args: object) -> str:

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_programs import failure_of, value_of
 
 from frontend_lang.builtins import BUILTINS
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter import operators
 from frontend_lang.values import Value, equal, from_json, from_python, json_text, text_of, vote_key
+from scripted_programs import failure_of, value_of
 
 NAMES = "let l = [1, 2, 3]; let r = {a: 5, n: {b: 5}}; let one = 1"
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text()
@@ -229,7 +229,24 @@ def test_builtin(call: str, value: object) -> None:
 
 def test_every_builtin_of_this_version_is_there() -> None:
     own = {"usage", "probs"}
-    names = "len str int float strip lower split concat json mean sum min max range probs usage".split()
+    names = [
+        "len",
+        "str",
+        "int",
+        "float",
+        "strip",
+        "lower",
+        "split",
+        "concat",
+        "json",
+        "mean",
+        "sum",
+        "min",
+        "max",
+        "range",
+        "probs",
+        "usage",
+    ]
     assert set(names) == set(BUILTINS) | own
 
 

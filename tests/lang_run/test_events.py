@@ -1,0 +1,84 @@
+"""Events of a run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from frontend_lang import Event, ProgramError
+from frontend_lang.scripted import ScriptedRuntime
+from scripted_programs import run_on
+
+PROGRAM = """user "P"
+assistant { gen a; fork 2 as i { "x@{i}"; select s from ["u", "v"] } join best by i keep }
+return a"""
+
+
+def events_of(source: str, runtime: ScriptedRuntime) -> list[Event]:
+    events: list[Event] = []
+    run_on(runtime, source, seed=5, on_event=events.append)
+    return events
+
+
+def test_events_of_a_run_in_order() -> None:
+    events = events_of(PROGRAM, ScriptedRuntime(["one two"]))
+    names = [event.event for event in events]
+    assert names[:7] == ["run.start", "text", "gen.start", "gen.delta", "gen.delta", "gen.end", "fork"]
+    assert sorted(names[7:-3]) == ["branch.end"] * 2 + ["select.end"] * 2 + ["text"] * 2
+    assert names[-3:] == ["join", "usage", "run.end"]
+    assert [event.seq for event in events] == list(range(len(events)))
+    assert all(a.t_ms <= b.t_ms for a, b in itertools.pairwise(events))
+    assert len({event.run for event in events}) == 1
+
+
+def test_what_events_say() -> None:
+    events = {event.event: event for event in events_of(PROGRAM, ScriptedRuntime(["one two"]))}
+    assert events["run.start"].data["seed"] == 5
+    assert events["run.start"].data["model"] == "scripted"
+    end = events["gen.end"]
+    assert (end.data["name"], end.data["value"], end.data["tokens"]) == ("a", "one two", 2)
+    assert (len(end.data["token_ids"]), end.data["finish_reason"]) == (2, "stop")  # type: ignore[arg-type]
+    assert events["fork"].data["n"] == 2
+    assert events["fork"].data["shared_tokens"] == 6
+    assert (events["join"].data["policy"], events["join"].data["winner"], events["join"].data["value"]) == (
+        "best",
+        1,
+        "x1u",
+    )
+    assert {event.path for event in events.values()} >= {"main", "main[1]"}
+    assert events["select.end"].data["value"] == "u"
+    assert events["run.end"].data["value"] == "one two"
+    assert events["text"].data == {"role": "assistant", "text": "x1"}
+
+
+def test_events_are_json_lines() -> None:
+    for event in events_of(PROGRAM, ScriptedRuntime(["one two"])):
+        line = json.loads(json.dumps(event.to_dict()))
+        assert list(line)[:6] == ["seq", "event", "run", "ctx", "path", "t_ms"]
+
+
+def test_paths_name_calls_and_branches() -> None:
+    source = "def f() { gen a }\nfork { left { f() } right { fork 2 { f() } } }"
+    events = events_of(source, ScriptedRuntime(lambda prompt, call: "a"))
+    paths = {event.path for event in events if event.event == "gen.end"}
+    assert paths == {"main[left].f", "main[right][0].f", "main[right][1].f"}
+
+
+def test_failure_is_an_event_too() -> None:
+    events: list[Event] = []
+    with pytest.raises(ProgramError):
+        run_on(ScriptedRuntime(["a"]), "fork 1 { gen a\nlet n = int(a) }", on_event=events.append)
+    assert [event.event for event in events][-2:] == ["branch.end", "error"]
+    assert events[-2].data["status"] == "E0406"
+    assert (events[-1].data["code"], events[-1].data["line"], events[-1].path) == ("E0406", 2, "main[0]")
+
+
+def test_losing_branches_end_as_cancelled() -> None:
+    runtime = ScriptedRuntime(
+        lambda prompt, call: "a", delay=lambda verb, context: 30.0 if context == "c2" and verb == "delta" else 0.0
+    )
+    events = events_of("return fork 2 { gen a\nyield a } join first", runtime)
+    ended = {event.data["index"]: event.data["status"] for event in events if event.event == "branch.end"}
+    assert ended == {0: "cancelled", 1: "ok"}

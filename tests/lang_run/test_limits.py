@@ -1,0 +1,50 @@
+"""Every limit ends a run with its own code."""
+
+from __future__ import annotations
+
+import pytest
+
+from frontend_lang import Limits, ProgramError
+from frontend_lang.scripted import ScriptedRuntime
+from scripted_programs import failure_of, run_on, value_of
+
+
+@pytest.mark.parametrize(
+    ("source", "limits", "code"),
+    [
+        ("for x in range(1001) { }", Limits(), "E0805"),
+        ("repeat 1001 { }", Limits(), "E0805"),
+        ("repeat 11 { }", Limits(iterations=10), "E0805"),
+        ("repeat 1000 { repeat 1000 { let x = 1 } }", Limits(), "E0804"),
+        ("let x = [y for y in range(100000)]", Limits(), "E0804"),
+        ("def f() { f() }\nf()", Limits(), "E0806"),
+        ("fork 5 { }", Limits(branches=4), "E0807"),
+        ("gen a with max=11", Limits(gen_max=10), "E0401"),
+        ("let l = range(60000)\nlet m = l + l", Limits(), "E0808"),
+        ("gen a\ngen b", Limits(tokens=1), "E0809"),
+    ],
+)
+def test_limit(source: str, limits: Limits, code: str) -> None:
+    error = failure_of(source, lambda prompt, call: "a", limits=limits)
+    assert error.code == code
+    assert error.span is not None
+
+
+def test_loops_and_steps_within_the_limits_run() -> None:
+    assert value_of("let s = 0\nrepeat 1000 { s = s + 1 }\nreturn s") == 1000
+
+
+def test_wall_clock_limit_stops_a_waiting_and_a_busy_run() -> None:
+    runtime = ScriptedRuntime(lambda prompt, call: "a", delay=lambda verb, context: 30.0 if verb == "delta" else 0.0)
+    with pytest.raises(ProgramError) as caught:
+        run_on(runtime, "fork 3 { gen a }", limits=Limits(wall_s=0.05))
+    assert caught.value.code == "E0802"
+    busy = "repeat 1000 { repeat 1000 { let x = 1 } }"
+    assert failure_of(busy, limits=Limits(wall_s=0.05, steps=10**9)).code == "E0802"
+
+
+def test_limits_must_be_positive_and_are_capped_by_the_hosts() -> None:
+    with pytest.raises(ValueError, match="iterations"):
+        Limits(iterations=0)
+    asked = Limits(iterations=5000, tokens=None, wall_s=3.0)
+    assert asked.capped(Limits(tokens=100)) == Limits(iterations=1000, tokens=100, wall_s=3.0)
