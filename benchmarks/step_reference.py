@@ -16,8 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from radixkv_kernels.protocols import AttentionBatch, AttentionSpec, KVLayout
-from radixkv_kernels.reference import ReferenceAttention
 from torch import Tensor
 
 from radixkv.models import Biases, Decoder, ModelConfig, Rope
@@ -25,6 +23,8 @@ from radixkv.request import SamplingParams
 from radixkv.runner import Runner
 from radixkv.step_plan import SamplingState, SequencePlan, StepPlan
 from radixkv.tokens import token_array
+from radixkv_kernels.protocols import AttentionBatch, AttentionSpec, KVLayout
+from radixkv_kernels.reference import ReferenceAttention
 
 VOCAB_SIZE = 49152
 SHAPE = ModelConfig(

@@ -9,7 +9,6 @@ from math import isnan
 from typing import Final, Protocol, TypeAlias
 
 import torch
-from radixkv_kernels.protocols import PagedAttention
 from torch import Tensor
 
 from radixkv.request import TokenLogprob
@@ -17,6 +16,7 @@ from radixkv.runner.logprobs import LogprobQuery, answer_in_parts
 from radixkv.runner.sampler import Sampled, sample
 from radixkv.runner.step_tensors import StepTensors, copy_tensors, step_tensors
 from radixkv.step_plan import SequencePlan, SequenceResult, StepPlan, StepResult
+from radixkv_kernels.protocols import PagedAttention
 
 HEAD_ELEMENTS: Final = 1 << 23  # logits held at a time while targets are scored: 32 MiB
 

@@ -8,11 +8,11 @@ from itertools import accumulate, chain
 
 import numpy as np
 import torch
-from radixkv_kernels.protocols import AttentionBatch, SharedPrefixGroup
 from torch import Tensor
 
 from radixkv.step_plan import BlockCopy, SequencePlan, StepPlan
 from radixkv.tokens import TokenArray
+from radixkv_kernels.protocols import AttentionBatch, SharedPrefixGroup
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import Tensor
+
 from radixkv_kernels.protocols import AttentionBatch, AttentionSpec, KVLayout, SharedPrefixGroup
 from radixkv_kernels.reference import ReferenceAttention
-from torch import Tensor
 
 LAYOUT = KVLayout(2, 8, 4, 2, 8, torch.float32)
 SPEC = AttentionSpec(4, 0.3)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from radixkv_kernels.native import has_native, native_module
 
 ROOT = Path(__file__).parents[2]

@@ -4,9 +4,10 @@ import random
 
 import pytest
 import torch
-from dense_attention import FakeSequence, default_scale, expected_step, random_kv, run_step, write_history
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from dense_attention import FakeSequence, default_scale, expected_step, random_kv, run_step, write_history
 from radixkv_kernels import partial, segments
 from radixkv_kernels.protocols import AttentionSpec, KVLayout
 from radixkv_kernels.reference import ReferenceAttention

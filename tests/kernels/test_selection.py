@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+
 from radixkv_kernels.protocols import KVLayout
 from radixkv_kernels.reference import ReferenceAttention
 from radixkv_kernels.selection import KV_FORMATS, UnsupportedCombination, Wanted, choose_backend

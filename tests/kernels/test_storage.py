@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
+
 from dense_attention import FakeSequence, make_batch, random_kv
 from radixkv_kernels.protocols import KVLayout
 from radixkv_kernels.reference import ReferenceAttention
 from radixkv_kernels.storage import KVStorage
-from torch import Tensor
 
 LAYOUT = KVLayout(3, 6, 4, 2, 8, torch.float32)
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from radixkv_kernels.protocols import KVLayout
-from radixkv_kernels.reference import ReferenceAttention
-from tiny_models import make_tiny_model
 
 from radixkv.models import Decoder, load_model, locate_model
 from radixkv.runner import Runner
+from radixkv_kernels.protocols import KVLayout
+from radixkv_kernels.reference import ReferenceAttention
+from tiny_models import make_tiny_model
 
 BLOCK_SIZE = 4
 VOCAB_SIZE = 300  # the tokenizer's; the head has 320 rows

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 import torch
-from radixkv_kernels.protocols import KVLayout
-from radixkv_kernels.reference import ReferenceAttention
-from step_plans import GREEDY, logprobs_of, sampling_state, score_all, sequence_plan, step_plan
 
 from radixkv.models import Decoder
 from radixkv.request import SamplingParams
 from radixkv.runner import Runner
 from radixkv.runner import runner as runner_module
 from radixkv.step_plan import BlockCopy, SequencePlan, SharedPrefix, StepPlan
+from radixkv_kernels.protocols import KVLayout
+from radixkv_kernels.reference import ReferenceAttention
+from step_plans import GREEDY, logprobs_of, sampling_state, score_all, sequence_plan, step_plan
 
 VOCAB_SIZE = 300
 PROMPT = [72, 101, 108, 108, 111, 44, 32, 119, 111, 114, 108, 100, 33]

@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from step_plans import GREEDY
 from torch import Tensor
 
 from radixkv.request import SamplingParams
@@ -17,6 +16,7 @@ from radixkv.runner.cutoffs import thresholds
 from radixkv.runner.sampler import Sampled, sample
 from radixkv.step_plan import SamplingState
 from radixkv.tokens import token_array
+from step_plans import GREEDY
 
 
 def state(

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 import torch
-from radixkv_kernels.protocols import AttentionBatch, AttentionSpec, KVLayout, PagedAttention, SharedPrefixGroup
 from torch import Tensor
+
+from radixkv_kernels.protocols import AttentionBatch, AttentionSpec, KVLayout, PagedAttention, SharedPrefixGroup
 
 
 def dense_attention(query: Tensor, keys: Tensor, values: Tensor, start: int, spec: AttentionSpec) -> Tensor:
