@@ -1,7 +1,7 @@
 """Time of the scheduler per step, without a model: `schedule` plus `finish_step` at 64 running sequences.
 
-Process time. The forward is left out: every sampled token is the same id. Contexts have 1,000 tokens when decoding begins;
-unshared, or all beginning with the same 800. The waiting requests have prompts of 1,000 tokens.
+Process time. The forward is left out: every sampled token is the same id. Contexts have 1,000 tokens when decoding
+begins; unshared, or all beginning with the same 800. The waiting requests have prompts of 1,000 tokens.
 """
 
 from __future__ import annotations

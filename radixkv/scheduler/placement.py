@@ -116,7 +116,7 @@ class Placement:
                 self._preempt(self.batch.last)
 
     def _admits(self, priority: int | None) -> bool:
-        """Whether anyone of that priority may try for a place; None: nobody stands in line, some may wait for a prefix."""
+        """Whether anyone of that priority may try for a place; None: nobody stands in line."""
         return not self._short or not self.batch or self._outranks_last(priority)
 
     def _outranks_last(self, priority: int | None) -> bool:

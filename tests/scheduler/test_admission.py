@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from scheduler_simulation import Simulation, request
 
 from radixkv.errors import InvalidRequest, RequestTooLarge
 from radixkv.request import FinishReason, ScoreTarget
+from scheduler_simulation import Simulation, request
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from scheduler_simulation import Simulation, request
-
 from radixkv.request import FinishReason
+from scheduler_simulation import Simulation, request
 
 
 def test_decodes_and_prefill_chunks_share_a_step_and_its_budget() -> None:
@@ -42,7 +41,9 @@ def test_sequences_on_one_context_run_in_the_same_steps_as_a_group() -> None:
     simulation.drain()
     assert len(simulation.plans) == 6
     assert all(len(plan.sequences) == 5 for plan in simulation.plans)
-    assert all(len(plan.groups[0].block_ids) == 8 and plan.groups[0].rows == (0, 1, 2, 3, 4) for plan in simulation.plans)
+    assert all(
+        len(plan.groups[0].block_ids) == 8 and plan.groups[0].rows == (0, 1, 2, 3, 4) for plan in simulation.plans
+    )
     assert simulation.forward.computed == 32 + 5 * 6
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from scheduler_simulation import EOS, VOCAB, Simulation
 
 from radixkv.errors import RequestTooLarge
 from radixkv.request import FinishReason, Namespace, Request, SamplingParams, ScoreTarget
 from radixkv.tokens import token_array
+from scheduler_simulation import EOS, VOCAB, Simulation
 
 PREFIXES = [tuple(range(2, 2 + length)) for length in (0, 3, 8, 13)] + [tuple(range(40, 56))]
 
@@ -69,11 +70,11 @@ class SchedulerLife(RuleBasedStateMachine):
     def submit(self, draft: Request) -> None:
         name = str(len(self.requests))
         request = replace(draft, request_id=name, seed=len(name))
-        try:
-            self.simulation.add(request)
-        except RequestTooLarge as error:
-            assert error.needed > error.available
+        if len(request.prompt) > self.simulation.cache.stats().total_blocks * self.simulation.cache.block_size:
+            with pytest.raises(RequestTooLarge):
+                self.simulation.add(request)
         else:
+            self.simulation.add(request)
             self.requests[name] = request
 
     @rule(count=st.integers(1, 8))
@@ -161,5 +162,12 @@ class SchedulerLife(RuleBasedStateMachine):
                 assert usage.prompt_tokens == (0 if choice else len(request.prompt))
 
 
+class LongSchedulerLife(SchedulerLife):
+    """The same, longer."""
+
+
 TestSchedulerLife = SchedulerLife.TestCase
 TestSchedulerLife.settings = settings(max_examples=60, stateful_step_count=40, deadline=None, derandomize=True)
+
+TestLongSchedulerLife = pytest.mark.slow(LongSchedulerLife.TestCase)
+TestLongSchedulerLife.settings = settings(max_examples=3000, stateful_step_count=60, deadline=None)

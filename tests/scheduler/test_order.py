@@ -4,6 +4,7 @@ import math
 
 import hypothesis.strategies as st
 from hypothesis import given, settings
+
 from scheduler_simulation import Simulation, request
 
 HOT = tuple(range(2, 34))
@@ -53,7 +54,7 @@ arrivals = st.lists(
 )
 
 
-@given(arrivals=arrivals, age_weight=st.sampled_from([2.0, 8.0, 16.0]), max_prefix_wait=st.integers(1, 4), max_running=st.integers(1, 3))  # fmt: skip
+@given(arrivals, st.sampled_from([2.0, 8.0, 16.0]), st.integers(1, 4), st.integers(1, 3))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_starvation_is_bounded(
     arrivals: list[tuple[int, int, list[int]]], age_weight: float, max_prefix_wait: int, max_running: int

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from scheduler_simulation import Simulation, content, request
+
+
+def test_a_hold_keeps_the_blocks_of_a_finished_sequence_until_it_is_released() -> None:
+    simulation = Simulation(64, 4)
+    simulation.add(request("a", range(2, 14), hold="context", max_tokens=6))
+    simulation.drain()
+    assert simulation.scheduler.stats().holds == 1
+    assert simulation.cache.evict(64) == 0
+    simulation.scheduler.release_hold("context")
+    simulation.scheduler.release_hold("context")
+    assert simulation.scheduler.stats().holds == 0
+    simulation.assert_drained()
+
+
+def test_the_next_turn_computes_only_what_is_new() -> None:
+    simulation = Simulation(64, 4)
+    simulation.add(request("turn 1", range(2, 14), hold="context", max_tokens=6))
+    simulation.drain()
+    computed = simulation.forward.computed
+    answer = simulation.tokens("turn 1")
+    turn = request("turn 2", [*range(2, 14), *answer, 50, 51], hold="context", max_tokens=0)
+    simulation.add(turn)
+    simulation.drain()
+    assert simulation.forward.computed - computed == 1 + 2, "the last sampled token and the new ones"
+    assert simulation.scheduler.stats().holds == 1
+    assert simulation.cache.stats().leases == 1, "the new hold replaced the old one of that name"
+
+
+def test_a_hold_is_given_up_when_the_pool_is_short_and_the_tokens_are_computed_again() -> None:
+    simulation = Simulation(8, 4)
+    first, big = request("a", range(2, 14), hold="context", max_tokens=6), request("big", range(30, 60), max_tokens=2)
+    simulation.add(first)
+    simulation.drain()
+    simulation.add(big)
+    simulation.drain()
+    simulation.assert_as_if_alone(big)
+    assert simulation.scheduler.stats().holds == 0
+    assert simulation.cache.stats().revoked_leases == 1
+    simulation.scheduler.release_hold("context")
+
+
+def test_holds_do_not_keep_others_from_running_side_by_side() -> None:
+    """A pool full of holds, as programs leave it, still runs as many sequences as fit without them."""
+    simulation = Simulation(40, 4)
+    for number in range(8):
+        simulation.add(
+            request(f"context {number}", range(2 + number, 22 + number), hold=f"hold {number}", max_tokens=0)
+        )
+        simulation.drain()
+    simulation.plans.clear()
+    simulation.add(*[request(str(number), [60 + number, 61, 62], max_tokens=5) for number in range(4)])
+    simulation.drain()
+    assert [len(plan.sequences) for plan in simulation.plans] == [4] * 5
+
+
+def test_stop_shortens_the_hold_whether_the_sequence_runs_or_has_ended() -> None:
+    for steps in (8, 20):
+        simulation = Simulation(64, 4)
+        simulation.add(request("a", [2, 3, 4], hold="context", max_tokens=12))
+        for _ in range(steps):
+            simulation.step()
+        simulation.stop("a", 0, 3)
+        leases = list(simulation.cache.leases.values())
+        assert [lease.length for lease in leases] == [6]
+        kept = content([2, 3, 4, *simulation.tokens("a")[:3]])
+        slots = [leases[0].block_table[position // 4] * 4 + position % 4 for position in range(6)]
+        assert [simulation.forward.slots[slot] for slot in slots] == list(kept)
+        simulation.scheduler.release_hold("context")
+        simulation.assert_drained()
+
+
+def test_aborted_sequences_leave_no_hold_and_an_older_one_of_that_name_stays() -> None:
+    simulation = Simulation(64, 4)
+    simulation.add(request("a", range(2, 14), hold="context", max_tokens=0))
+    simulation.drain()
+    simulation.add(request("b", range(2, 16), hold="context"))
+    simulation.step()
+    simulation.abort("b")
+    assert simulation.scheduler.stats().holds == 1
+    assert [lease.length for lease in simulation.cache.leases.values()] == [12]
+
+
+def test_with_the_cache_disabled_there_are_no_holds() -> None:
+    simulation = Simulation(64, 4, enabled=False)
+    simulation.add(request("a", range(2, 14), hold="context"))
+    simulation.drain()
+    assert simulation.scheduler.stats().holds == 0
+    simulation.assert_drained()
