@@ -12,7 +12,7 @@ from radixkv_kernels.protocols import AttentionBatch, AttentionSpec, KVLayout, P
 
 
 def dense_attention(query: Tensor, keys: Tensor, values: Tensor, start: int, spec: AttentionSpec) -> Tensor:
-    """query (num_queries, num_heads, head_dim) from position start on; keys, values (length, num_kv_heads, head_dim)."""
+    """query (num_queries, num_heads, head_dim) from position start on; keys, values (length, num_kv_heads, ...)."""
     output = torch.empty_like(query, dtype=torch.float64)
     heads_per_kv = spec.num_heads // keys.shape[1]
     for i in range(query.shape[0]):
