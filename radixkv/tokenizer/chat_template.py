@@ -71,7 +71,7 @@ class ChatTemplate:
         message if it refuses the messages, or that it changes a content in a way that cannot be followed.
         """
         _check(messages, add_generation_prompt, continue_final_message, variables)
-        run = _Run(self._program, self._constants | variables, add_generation_prompt, self._clock())
+        run = self._run(variables, add_generation_prompt, self._clock())
         last = len(messages) - 1
         marks = [self._mark(i) for i in range(len(messages))]
         marked = {i for i, m in enumerate(messages) if m.content.strip() or (continue_final_message and i == last)}
@@ -104,6 +104,10 @@ class ChatTemplate:
         text = self._borders(self._clock().date()).closing((*_roles(history), _role(role)))
         return [Segment(text, True)] if text else []
 
+    def _run(self, variables: Mapping[str, Any], add_generation_prompt: bool, now: datetime) -> _Run:
+        flags = {"add_generation_prompt": add_generation_prompt}
+        return _Run(self._program, {**self._constants, **variables, **flags}, now)
+
     def _mark(self, index: int) -> str:
         return f"{self._nonce}n{index}z"
 
@@ -116,7 +120,7 @@ class ChatTemplate:
         now = self._clock()
 
         def probe(roles: tuple[str, ...], add_generation_prompt: bool) -> str:
-            run = _Run(self._program, self._constants, add_generation_prompt, now)
+            run = self._run({}, add_generation_prompt, now)
             return run([Message(role, self._mark(i)) for i, role in enumerate(roles)])
 
         return RoleBorders(probe, self._mark, self._marker, self._atoms)
@@ -125,11 +129,9 @@ class ChatTemplate:
 class _Run:
     """The template with everything fixed but the messages, the clock included."""
 
-    def __init__(
-        self, program: Program, variables: Mapping[str, Any], add_generation_prompt: bool, now: datetime
-    ) -> None:
+    def __init__(self, program: Program, variables: Mapping[str, Any], now: datetime) -> None:
         self._program = program
-        self._variables = {**variables, "add_generation_prompt": add_generation_prompt}
+        self._variables = variables
         self._now = now
 
     def __call__(self, messages: Sequence[Message]) -> str:

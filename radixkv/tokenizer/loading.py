@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from radixkv.models import ModelFiles, gguf_metadata
+from radixkv.models.files import ModelFiles
+from radixkv.models.gguf_file import gguf_metadata
 from radixkv.tokenizer.folder_vocabulary import folder_vocabulary
 from radixkv.tokenizer.gguf_vocabulary import gguf_vocabulary
 from radixkv.tokenizer.tokenizer import Tokenizer

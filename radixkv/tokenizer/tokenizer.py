@@ -29,6 +29,7 @@ class Tokenizer:
         self.bos_id = vocabulary.bos_id
         self.adds_bos = vocabulary.adds_bos
         self._vocabulary = vocabulary
+        self._added_ids = frozenset(token.token_id for token in vocabulary.added)
         self._finder = AddedTokenFinder(vocabulary.added)
         self.chat_template = _chat_template(vocabulary, self._finder)
 
@@ -39,16 +40,18 @@ class Tokenizer:
         """
         return token_array(_encode(self._vocabulary.plain.at_start, text))
 
-    def encode_segments(self, segments: Sequence[Segment], *, going_on: bool = False) -> TokenArray:
+    def encode_segments(self, segments: Sequence[Segment], *, previous: int | None = None) -> TokenArray:
         """Ids of the joined text. Added tokens are recognised in trusted segments only, none across a border.
 
         What lies between two added tokens is encoded as one text, whatever segments it comes from. No BOS
-        but one that a trusted segment spells. `going_on`: the text follows tokens that are there already, so a
-        vocabulary that puts a space before the first word of a prompt puts none here.
+        but one that a trusted segment spells. `previous`: the id that the text follows, if any; a vocabulary that puts
+        a space before the first word of a prompt puts none where text goes on.
         Raises InvalidRequest as `encode` does.
         """
         plain = self._vocabulary.plain
-        encoder = plain.going_on if going_on else plain.at_start
+        encoder = plain.at_start
+        if previous is not None:
+            encoder = plain.after_token if previous in self._added_ids else plain.going_on
         text = "".join(segment.text for segment in segments)
         ids: list[int] = []
         begin = 0

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from chat_templates import SPECIALS
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
 from tokenizers.models import BPE
 
+from chat_templates import SPECIALS
 from radixkv.tokenizer.vocabulary import byte_symbols
 
 _MERGES: Final = (

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizer_files import byte_level_tokenizer, write_tokenizer
 
 from radixkv.models import ModelFiles
 from radixkv.tokenizer import Tokenizer, load_tokenizer
+from tokenizer_files import byte_level_tokenizer, write_tokenizer
 
 MakeTokenizer = Callable[..., Tokenizer]
 

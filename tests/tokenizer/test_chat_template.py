@@ -7,14 +7,14 @@ from itertools import count
 from typing import Any
 
 import pytest
-from chat_templates import CHATML, QWEN3, REFUSES_SYSTEM, SMOLLM2, SPECIALS, TEMPLATES, ZEPHYR
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizer_files import byte_level_tokenizer
 from transformers import PreTrainedTokenizerFast
 
+from chat_templates import CHATML, QWEN3, REFUSES_SYSTEM, SMOLLM2, SPECIALS, TEMPLATES, ZEPHYR
 from radixkv.errors import ChatTemplateError, InvalidRequest
 from radixkv.tokenizer import ChatTemplate, Message, Segment, Tokenizer
+from tokenizer_files import byte_level_tokenizer
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 

@@ -6,12 +6,12 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizer_files import metaspace_tokenizer, write_tokenizer
 
 from radixkv.models import ModelFiles
 from radixkv.tokenizer import Detokenizer, Segment, Tokenizer, load_tokenizer
+from tokenizer_files import metaspace_tokenizer, write_tokenizer
 
-quick = settings(max_examples=150, deadline=None, derandomize=True)
+quick = settings(max_examples=100, deadline=None, derandomize=True)
 
 BYTES = [bytes([value]) for value in range(256)]
 texts = st.text(max_size=40)
@@ -41,7 +41,9 @@ def test_r001_characters_over_several_tokens_arrive_whole_in_each_of_several_str
 def test_r003_bad_bytes_cost_one_replacement_and_finish_flushes_once() -> None:
     assert "".join(stream([b"\xe4\xbd", b" x", b"\xc3", b"\xa9"])) == "\ufffd xé"
     detokenizer = Detokenizer(BYTES)
+    assert not detokenizer.pending
     assert [detokenizer.push([byte]) for byte in b"\xf0\x9f\x98"] == ["", "", ""]
+    assert detokenizer.pending
     assert [detokenizer.finish(), detokenizer.finish()] == ["\ufffd", ""]
 
 
@@ -102,9 +104,11 @@ class TestMetaspace:
     def test_text_that_goes_on_gets_no_space_of_its_own(self, metaspace: dict, legacy: bool) -> None:
         tokenizer, _ = metaspace[legacy]
         text = [Segment("the in")]
-        begun, going_on = tokenizer.encode_segments(text), tokenizer.encode_segments(text, going_on=True)
+        begun, going_on = tokenizer.encode_segments(text), tokenizer.encode_segments(text, previous=5)
         assert tokenizer.detokenizer([5]).push(begun) == " the in"
         assert tokenizer.detokenizer([5]).push(going_on) == "the in"
+        whole = tokenizer.encode_segments([Segment("<s>", True), *text])
+        assert tokenizer.encode_segments(text, previous=1) == whole[1:]
 
     def test_byte_tokens_join_to_characters_across_pushes(self, metaspace: dict, legacy: bool) -> None:
         tokenizer, _ = metaspace[legacy]

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_templates import CHATML, SMOLLM2
-from tokenizer_files import byte_level_tokenizer, metaspace_tokenizer, write_tokenizer
 from tokenizers import AddedToken, Tokenizer, decoders, normalizers
 from tokenizers.models import WordPiece
 
+from chat_templates import CHATML, SMOLLM2
 from radixkv.errors import BadModelFile, ModelError, UnsupportedModel
 from radixkv.models import ModelFiles
 from radixkv.tokenizer import Message, Segment, load_tokenizer
+from tokenizer_files import byte_level_tokenizer, metaspace_tokenizer, write_tokenizer
 
 Change = Callable[[dict[str, Any]], object]
 

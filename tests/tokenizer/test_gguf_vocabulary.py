@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizer_files import MERGES
 
 from radixkv.errors import BadModelFile, ModelError, UnsupportedModel
 from radixkv.tokenizer import Segment, Tokenizer
 from radixkv.tokenizer.gguf_vocabulary import gguf_vocabulary
 from radixkv.tokenizer.pre_tokenizers import PRE_TOKENIZER_KINDS, PreTokenizerKind, pre_tokenizer_kind
 from radixkv.tokenizer.vocabulary import byte_symbols
+from tokenizer_files import MERGES
 
 FIXTURES = json.loads((Path(__file__).parent / "data" / "smollm2_ids.json").read_text(encoding="utf-8"))["cases"]
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = 1, 2, 3, 4, 5

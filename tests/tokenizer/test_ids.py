@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizer_files import byte_level_tokenizer, split_tokenizer, write_tokenizer
 from tokenizers import AddedToken
 
 from radixkv.errors import InvalidRequest
 from radixkv.models import ModelFiles
 from radixkv.tokenizer import Segment, Tokenizer, load_tokenizer
+from tokenizer_files import byte_level_tokenizer, split_tokenizer, write_tokenizer
 
-quick = settings(max_examples=150, deadline=None, derandomize=True)
+quick = settings(max_examples=80, deadline=None, derandomize=True)
 
 MakeTokenizer = Callable[..., Tokenizer]
 

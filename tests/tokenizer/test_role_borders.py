@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from chat_templates import TEMPLATES
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizer_files import byte_level_tokenizer
 
+from chat_templates import TEMPLATES
 from radixkv.errors import ChatTemplateError
 from radixkv.tokenizer import ChatTemplate, Message, Segment
 from radixkv.tokenizer.added_tokens import AddedTokenFinder
 from radixkv.tokenizer.vocabulary import AddedToken
+from tokenizer_files import byte_level_tokenizer
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 

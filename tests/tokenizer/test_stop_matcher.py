@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from radixkv.tokenizer import StopMatcher
 
-quick = settings(max_examples=300, deadline=None, derandomize=True)
+quick = settings(max_examples=200, deadline=None, derandomize=True)
 
 
 @dataclass(frozen=True)
