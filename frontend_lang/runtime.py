@@ -25,7 +25,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Text:
-    """Text to append. Never scanned for special tokens. `trusted` marks text of the program itself, as opposed to inserted data."""
+    """Text to append. Never scanned for special tokens. `trusted`: the program's own text, as opposed to inserted data."""
 
     text: str
     trusted: bool = True
@@ -185,7 +185,7 @@ class RuntimeFailure(Exception):
 
 
 class Runtime(Protocol):
-    """The verbs. `release` is idempotent and cancels what runs on the context."""
+    """The verbs. `release` is idempotent and cancels what runs on the context. A verb that is cancelled has done nothing."""
 
     @property
     def info(self) -> RuntimeInfo:
@@ -218,8 +218,8 @@ class Runtime(Protocol):
     async def score(self, context: ContextId, options: Sequence[str], norm: Norm = Norm.TOKENS) -> Scores:
         """Score each option as the continuation of the context. Appends nothing.
 
-        The last text token is re-opened: its text goes back to the buffer, so that options, and the
-        winner when it is appended as Text afterwards, are tokenised together with it. Sampled tokens are never re-opened.
+        The last text token is re-opened: its text goes back to the buffer, so that options, and the winner when it is
+        appended as Text afterwards, are tokenised together with it. Sampled tokens are never re-opened.
         """
         ...
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.runtime import ContextId, Fork, Part, Role, RoleClose, RoleOpen, Runtime, Text
+from frontend_lang.runtime import ContextId, Fork, Part, Role, RoleClose, RoleOpen, Runtime, RuntimeFailure, Text
 from frontend_lang.values import checked_text
 
 
@@ -109,4 +110,5 @@ class ContextPool:
 
     async def _release(self, ids: Iterable[ContextId]) -> None:
         for context in ids:
-            await self._runtime.release(context)
+            with suppress(RuntimeFailure):  # a runtime that is gone has released everything
+                await self._runtime.release(context)

@@ -121,6 +121,20 @@ def test_ctrl_c_ends_a_sync_run_and_releases_everything() -> None:
     assert runtime.live == 0
 
 
+def test_a_runtime_that_is_closed_under_a_run_ends_it_with_its_own_error() -> None:
+    class Closed(ScriptedRuntime):
+        async def release(self, context: ContextId) -> None:
+            raise RuntimeFailure("E0801", "closed")
+
+    def on_call(count: int, verb: str) -> None:
+        if count >= 12:
+            raise RuntimeFailure("E0801", "closed")
+
+    with pytest.raises(ProgramError) as caught:
+        run(PROGRAM, runtime=Closed(lambda prompt, call: ANSWER, on_call=on_call))
+    assert caught.value.code == "E0801"
+
+
 def test_slow_release_is_awaited_even_when_cancelled_again() -> None:
     released: list[ContextId] = []
 

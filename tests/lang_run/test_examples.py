@@ -14,7 +14,9 @@ assistant gen reply with max=120
 
 SENTIMENT = """def sentiment(review: str) -> str {
   line: Label each review as positive, negative or mixed.
-  for s in [{t: "Loved it", l: "positive"}, {t: "Broke in a day", l: "negative"}] { line "Review: @{s.t}\\nLabel: @{s.l}" }
+  for s in [{t: "Loved it", l: "positive"}, {t: "Broke in a day", l: "negative"}] {
+    line "Review: @{s.t}\\nLabel: @{s.l}"
+  }
   line: Review: @{review}
   "Label:"
   select label from [" positive", " negative", " mixed"]
