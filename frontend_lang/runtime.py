@@ -25,7 +25,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Text:
-    """Text to append. Never scanned for special tokens. `trusted`: the program's own text, as opposed to inserted data."""
+    """Text to append, never scanned for special tokens. `trusted` marks the program's own text; other text is data."""
 
     text: str
     trusted: bool = True
@@ -185,7 +185,10 @@ class RuntimeFailure(Exception):
 
 
 class Runtime(Protocol):
-    """The verbs. `release` is idempotent and cancels what runs on the context. A verb that is cancelled has done nothing."""
+    """The verbs. `release` is idempotent and cancels what runs on the context.
+
+    A verb that is cancelled has done nothing: no context that nobody knows is left behind.
+    """
 
     @property
     def info(self) -> RuntimeInfo:
