@@ -79,7 +79,7 @@ class _Remembered(msgspec.Struct):
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file, hex. A large file's is remembered by (path, size, time of change): hashing takes 1.6 s a GB."""
+    """SHA-256 of a file, hex; a large file's is remembered by (path, size, time of change), as it takes 1.6 s a GB."""
     path = path.resolve()
     status = path.stat()
     if status.st_size < _WORTH_REMEMBERING:
