@@ -125,8 +125,10 @@ class EngineCore:
 
     def _turn(self) -> None:
         self._take_messages()
-        plan = self._scheduler.schedule() if self._scheduler.has_work else None
-        if plan is not None:
+        if self._scheduler.has_work:
+            plan = self._scheduler.schedule()
+            if plan is None:
+                raise RuntimeError(f"requests wait and none can run: {self._scheduler.stats()}")
             self._run_step(plan)
         self._deliver()
 
@@ -227,6 +229,9 @@ class EngineCore:
         if text is None:
             text = ChoiceText(self._tokenizer.detokenizer(), live.request.sampling)
             live.texts[update.choice] = text
+        if update.finish_reason is FinishReason.ERROR:
+            self._fail(update.request_id, RuntimeError(update.error or "no cause given"))
+            return
         new = text.push(update.token_ids)
         if new.cut is not None:
             cut = new.cut

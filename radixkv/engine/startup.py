@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from radixkv_kernels.protocols import KVLayout
-from radixkv_kernels.reference import ReferenceAttention
-
 from radixkv.cache import PrefixCache
 from radixkv.config import EngineConfig
 from radixkv.engine.machine import free_memory, usable_cores
@@ -18,6 +15,8 @@ from radixkv.request import Namespace
 from radixkv.runner import Runner
 from radixkv.scheduler import Scheduler, SchedulerLimits
 from radixkv.tokenizer import Tokenizer, load_tokenizer
+from radixkv_kernels.protocols import KVLayout
+from radixkv_kernels.reference import ReferenceAttention
 
 ProgressReport = Callable[[float], None]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from radixkv.cache import PrefixCache
 from radixkv.config import SchedulerConfig
 from radixkv.errors import InvalidRequest
@@ -110,14 +112,22 @@ class Scheduler:
         return self._open
 
     def finish_step(self, plan: StepPlan, result: StepResult) -> list[SequenceUpdate]:
-        """Commit what the step computed. Results of sequences that ended meanwhile are dropped."""
+        """Commit what the step computed. Results of sequences that ended meanwhile are dropped.
+
+        A sequence whose result is an error ends with ERROR and publishes nothing of the step.
+        """
         self._close(plan)
         updates: list[SequenceUpdate] = []
         for planned, got in zip(plan.sequences, result.sequences, strict=True):
             if planned.sequence_id != got.sequence_id:
                 raise ValueError(f"step {plan.step}: expected sequence {planned.sequence_id}, found {got.sequence_id}")
             running = self._batch.get(planned.sequence_id)
-            if running is not None:
+            if running is None:
+                continue
+            if got.error is not None:
+                ended = self._end_early(running.sequence, FinishReason.ERROR)
+                updates.extend(replace(update, error=got.error) for update in ended)
+            else:
                 self._settle(running, planned, got, updates)
         return updates
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forced_decoder import ForcedDecoder
 
+from forced_decoder import ForcedDecoder
 from radixkv.engine import Engine, engine_config
 from radixkv.models import LoadedModel, load_model, locate_model
 from radixkv.tokenizer import Tokenizer, load_tokenizer

@@ -8,8 +8,8 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from polling import until
 
+from polling import until
 from radixkv.engine import Engine, Fork, Generation, Part, RoleClose, RoleOpen, Scores, Text
 from radixkv.errors import ChatTemplateError, InvalidRequest, RequestFailed
 from radixkv.request import FinishReason, SamplingParams, Usage
@@ -319,9 +319,8 @@ def test_misuse_is_refused_by_name(make_engine: Any, tiny: Any) -> None:
 
 
 def test_roles_without_a_chat_template_are_refused(tmp_path: Any, make_engine: Any) -> None:
-    from tiny_models import make_tiny_model
-
     from radixkv.models import load_model, locate_model
+    from tiny_models import make_tiny_model
 
     plain = load_model(locate_model(str(make_tiny_model(tmp_path, chat_template=None))), "float32")
     engine = make_engine(plain)

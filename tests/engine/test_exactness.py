@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from whole_sequence import gap_of_top_two
 
 from radixkv.engine import CompletionDelta, Engine
 from radixkv.models import LoadedModel
 from radixkv.request import Completion, SamplingParams
 from radixkv.tokenizer import Tokenizer
+from whole_sequence import gap_of_top_two
 
 GREEDY = SamplingParams(temperature=0.0, max_tokens=24, ignore_eos=True)
 TIE = 1e-3  # how close the two likeliest tokens may be for their order to be open

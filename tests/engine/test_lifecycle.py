@@ -10,8 +10,8 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from polling import until
 
+from polling import until
 from radixkv.engine import CompletionDelta, Engine, Generation, Text
 from radixkv.errors import EngineClosed, RequestFailed
 from radixkv.request import FinishReason, SamplingParams
@@ -94,6 +94,43 @@ def test_a_failing_forward_fails_its_requests_and_no_others(forced: Any) -> None
     asyncio.run(run())
     assert engine.stats().failed_steps == 1
     assert_nothing_held(engine)
+
+
+def test_logits_that_are_no_numbers_fail_one_request_of_the_batch(forced: Any) -> None:
+    engine = forced.engine
+    forced.decoder.nan_at = (2, ord("#"))
+
+    async def run() -> None:
+        bad, fine = await asyncio.gather(
+            engine.submit("ab#", LONG), engine.submit("abcd", LONG), return_exceptions=True
+        )
+        assert isinstance(bad, RequestFailed)
+        assert "not finite" in str(bad)
+        assert fine.usage.completion_tokens == 200
+        forced.decoder.nan_at = None
+        assert (await engine.submit("ab#", LONG)).usage.completion_tokens == 200
+
+    asyncio.run(run())
+    assert_nothing_held(engine)
+
+
+def test_an_error_of_the_engine_itself_ends_it_and_every_request(make_engine: Any) -> None:
+    engine = make_engine()
+
+    def broken(*_: object) -> None:
+        raise AssertionError("bookkeeping broke")
+
+    async def run() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("threading.excepthook", lambda _: None)
+            patch.setattr(engine._parts.scheduler, "finish_step", broken)
+            with pytest.raises(EngineClosed, match="bookkeeping broke"):
+                await engine.submit("a", LONG)
+            engine.close_now()
+        with pytest.raises(EngineClosed):
+            await engine.submit("a", LONG)
+
+    asyncio.run(run())
 
 
 def test_two_event_loops_share_one_engine(make_engine: Any) -> None:

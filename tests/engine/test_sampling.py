@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 import torch
-from whole_sequence import whole_logits
 
 from radixkv.engine import Engine
 from radixkv.errors import InvalidRequest
 from radixkv.models import LoadedModel
 from radixkv.request import Completion, SamplingParams
 from radixkv.tokenizer import Tokenizer
+from whole_sequence import whole_logits
 
 
 def submit(engine: Engine, *prompts: Any, sampling: SamplingParams | list[SamplingParams]) -> list[Completion]:

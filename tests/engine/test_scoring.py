@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from whole_sequence import continuation_logprobs
 
 from radixkv.engine import Engine, Norm, RoleOpen, Scores, Text
 from radixkv.engine.scoring import ScoreMemo, ScoringRun, normalise, option_logprobs, plan_runs, softmax
 from radixkv.request import Namespace, SamplingParams
+from whole_sequence import continuation_logprobs
 
 BY_ALL = list(Norm)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from recording_runtime import RecordingRuntime
-from tiny_models import make_tiny_model
 
 from radixkv.config import EngineConfig
 from radixkv.engine import Engine
+from recording_runtime import RecordingRuntime
+from tiny_models import make_tiny_model
 
 
 @pytest.fixture(scope="session")

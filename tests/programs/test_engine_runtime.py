@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recording_runtime import RecordingRuntime
 
 import frontend_lang
 from frontend_lang import runtime as language
 from frontend_lang.errors import ProgramError
 from radixkv.programs import EngineRuntime
+from recording_runtime import RecordingRuntime
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ESSAY = (EXAMPLES / "essay.txt").read_text(encoding="utf-8")[:700]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from radixkv_kernels.protocols import PagedAttention
 from torch import Tensor, nn
+
+from radixkv_kernels.protocols import PagedAttention
 
 BIAS = 1e4  # added to the scripted token's logit
 
@@ -22,6 +23,7 @@ class ForcedDecoder(nn.Module):
         self._decoder = decoder
         self._script: dict[tuple[int, int], int] = {}
         self.fail_at: tuple[int, int] | None = None  # a step with this (position, token id) raises
+        self.nan_at: tuple[int, int] | None = None  # logits after this (position, token id) are no numbers
         self.steps: list[int] = []  # number of tokens of each forward
 
     def force(self, prompt: Sequence[int], output: Sequence[int]) -> None:
@@ -33,7 +35,7 @@ class ForcedDecoder(nn.Module):
     def clear(self) -> None:
         """Forget all scripts."""
         self._script.clear()
-        self.fail_at = None
+        self.fail_at = self.nan_at = None
         self.steps.clear()
 
     def forward(self, token_ids: Tensor, positions: Tensor, attention: PagedAttention) -> Tensor:
@@ -46,6 +48,8 @@ class ForcedDecoder(nn.Module):
     def logits(self, hidden: Tensor) -> Tensor:
         logits = self._decoder.logits(hidden[:, :-2])
         for row, (position, token_id) in enumerate(hidden[:, -2:].int().tolist()):
+            if (position, token_id) == self.nan_at:
+                logits[row] = torch.nan
             forced = self._script.get((position, token_id))
             if forced is not None:
                 logits[row, forced] += BIAS

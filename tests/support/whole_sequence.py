@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from radixkv_kernels.protocols import AttentionSpec
 from torch import Tensor
 from torch.nn import functional
 
 from radixkv.models import LoadedModel
+from radixkv_kernels.protocols import AttentionSpec
 
 
 class WholeSequenceAttention:
