@@ -38,7 +38,9 @@ def length(function: Function) -> int:
 
 
 def test_files_are_small() -> None:
-    long = {str(path): lines for path in sources() if (lines := len(path.read_text("utf-8").splitlines())) > MAX_FILE_LINES}
+    long = {
+        str(path): lines for path in sources() if (lines := len(path.read_text("utf-8").splitlines())) > MAX_FILE_LINES
+    }
     assert not long
 
 

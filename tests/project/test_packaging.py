@@ -65,7 +65,9 @@ assert radixkv_kernels.native.has_native()
 def test_r183_importing_the_package_loads_nothing_heavy() -> None:
     code = "import sys, radixkv, frontend_lang; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     loaded = set(run_python(code).split())
-    assert loaded.isdisjoint({"torch", "numpy", "aiohttp", "rich", "lark", "tokenizers", "jinja2", "gguf", "transformers"})
+    assert loaded.isdisjoint(
+        {"torch", "numpy", "aiohttp", "rich", "lark", "tokenizers", "jinja2", "gguf", "transformers"}
+    )
 
 
 def test_r183_version_is_printed_without_torch() -> None:

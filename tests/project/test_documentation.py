@@ -1,0 +1,53 @@
+"""What the documents say is so: links lead somewhere, commands exist, code runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "tests" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files(document: Path) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8"))
+    assert not [link for link in links if not (document.parent / link).exists()]
+
+
+def test_make_targets_of_the_readme_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"`?make (\w+)", README))
+    assert targets >= {"demo", "test", "quick", "lint", "prove"}
+    assert not [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)]
+
+
+def test_files_named_in_commands_of_the_readme_exist() -> None:
+    commands = [line for line in README.splitlines() if line.startswith(".venv/bin/radixkv")]
+    names = [name for line in commands for name in re.findall(r"examples/[\w.]+", line)]
+    assert len(commands) >= 4
+    assert not [name for name in names if not (ROOT / name).exists()]
+
+
+def test_every_test_folder_has_its_line() -> None:
+    listed = set(re.findall(r"^\| (\w+) \|", (ROOT / "tests" / "README.md").read_text("utf-8"), re.MULTILINE)) - {
+        "folder"
+    }
+    folders = {
+        path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and not path.name.startswith(("_", "."))
+    }
+    assert listed == folders
+
+
+@pytest.mark.model
+def test_six_lines_of_python_run(smollm2_files: object) -> None:
+    (snippet,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", snippet], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Paris" in done.stdout
+    assert done.stdout.count("Usage(") == 2
