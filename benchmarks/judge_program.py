@@ -14,9 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ASPECTS = (
-    "clarity evidence style structure tone brevity honesty depth wit rigour pace facts"
-).split()
+ASPECTS = [
     "clarity",
     "evidence",
     "style",
