@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tiny_models import make_tiny_model
 
 from radixkv.models import ModelFiles, locate_model
+from tiny_models import make_tiny_model
 
 
 @pytest.fixture(scope="session")

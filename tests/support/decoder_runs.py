@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from radixkv_kernels.protocols import AttentionBatch, KVLayout
-from radixkv_kernels.reference import ReferenceAttention
 from torch import Tensor
 
 from radixkv.models import LoadedModel
+from radixkv_kernels.protocols import AttentionBatch, KVLayout
+from radixkv_kernels.reference import ReferenceAttention
 
 BLOCK_SIZE = 16
 

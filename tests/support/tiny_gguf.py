@@ -9,6 +9,7 @@ from typing import Any, Final
 import gguf
 import numpy as np
 from gguf import GGMLQuantizationType, GGUFWriter, quants
+
 from tiny_models import BOS, EOS, IM_END, IM_START, tiny_tokenizer
 
 HIDDEN: Final = 256  # the K types come in blocks of 256 values
