@@ -57,6 +57,7 @@ def test_an_announcement_ends_when_other_tokens_are_computed_or_the_cache_is_cle
     first = checked.acquire(PROMPT, ONE)
     checked.step([(first, b"abcdXXXX")])
     assert look(checked, PROMPT) == Lookup(4, 0)
+    assert look(checked, b"abcdXXXXijklm") == Lookup(8, 0)
     checked.acquire(PROMPT, ONE)
     assert look(checked, PROMPT) == Lookup(4, 8)
     checked.clear(None)

@@ -198,8 +198,10 @@ def test_a_tail_that_still_awaits_its_copy_is_not_published(make_cache) -> None:
     checked = make_cache(8)
     checked.release(run(checked, b"abcdefgh"))
     model = checked.acquire(b"abcdefXY", ONE)
+    checked.evict(8)  # the source too
     checked.release(model)
     checked.check()
+    assert cached(checked, b"abcdef") == 4
     assert checked.cache.take_copies() == ()  # nobody has its target any more
 
 
