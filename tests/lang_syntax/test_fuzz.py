@@ -76,12 +76,12 @@ SNIPPETS = (
 
 
 def mutant(chance: random.Random) -> str:
-    """One of the programs with one to four pieces cut, doubled, moved, replaced or put in."""
+    """One of the programs with one to three pieces cut, doubled, moved, replaced or put in."""
     source = chance.choice(SEEDS)
-    if chance.random() < 0.8:  # a part of a program is quicker to parse, and broken at both ends
+    if chance.random() < 0.5:  # a part of a program is quicker to parse, and broken at both ends
         start = chance.randrange(len(source))
         source = source[start : start + chance.randint(20, 300)]
-    for _ in range(chance.randint(1, 4)):
+    for _ in range(chance.randint(1, 3)):
         start = chance.randrange(len(source) + 1)
         end = min(len(source), start + chance.choice((0, 1, 1, 3, 10, 40)))
         piece = chance.choice(("", chance.choice(SNIPPETS), source[start:end] * 2, chance.choice(SEEDS)[start:end]))
