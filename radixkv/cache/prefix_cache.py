@@ -74,7 +74,7 @@ class PrefixCache:
         instead. The rest of `tokens` is announced as in flight. Hit and miss are counted once; with `resumed` (after
         a preemption) in counters of their own.
 
-        Mutates recency (the whole path is refreshed) and may split a node. Raises nothing. O(path nodes + hit blocks).
+        Mutates recency (the whole path is refreshed) and may split a node. Raises ValueError for a negative `max_hit`. O(path nodes + hit blocks).
         """
         limit = self._hit_limit(tokens, max_hit)
         data = tokens.tobytes()
@@ -130,10 +130,12 @@ class PrefixCache:
 
         The private partial tail is shared until somebody writes to it: `extend` gives a copy to all but its last
         holder. A fork has no reserved blocks, announces nothing and is not on hold. Raises ValueError between `extend`
-        and `commit` when there is a private tail, for a step may be writing to it; `truncate` to the present length
-        calls that off.
+        and `commit` when there is a private tail, for a step may be writing to it (`truncate` to the present length
+        calls that off), and for a count below 1.
         """
         self._check_live(lease)
+        if count < 1:
+            raise ValueError(f"fork of lease {lease.lease_id}: got count {count}, expected at least 1")
         used, tail_tokens = divmod(lease.length, self.block_size)
         private_tail = tail_tokens > 0 and lease.tree_blocks == used
         if private_tail and lease.writing:
