@@ -74,7 +74,8 @@ class PrefixCache:
         instead. The rest of `tokens` is announced as in flight. Hit and miss are counted once; with `resumed` (after
         a preemption) in counters of their own.
 
-        Mutates recency (the whole path is refreshed) and may split a node. Raises ValueError for a negative `max_hit`. O(path nodes + hit blocks).
+        Mutates recency (the whole path is refreshed) and may split a node. Raises ValueError for a negative `max_hit`.
+        O(path nodes + hit blocks).
         """
         limit = self._hit_limit(tokens, max_hit)
         data = tokens.tobytes()
