@@ -1,0 +1,71 @@
+"""Types as they are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from frontend_lang.syntax.ast.expressions import Option
+from frontend_lang.syntax.ast.nodes import Node
+
+
+@dataclass(frozen=True)
+class NamedType(Node):
+    """`str`, `int`, …, or a name given by `type`; `none` is one too."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class GenericType(Node):
+    """`list[argument]`."""
+
+    name: str
+    argument: Type
+
+
+@dataclass(frozen=True)
+class BoundedType(Node):
+    """`int(min=1, max=5)`, `str(max=80)`, `schema(file='x.json')`."""
+
+    name: str
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True)
+class LiteralType(Node):
+    """A text or number that the value must equal."""
+
+    value: str | int | float
+
+
+@dataclass(frozen=True)
+class RegexType(Node):
+    """Text that matches `re'…'` whole."""
+
+    pattern: str
+
+
+@dataclass(frozen=True)
+class TypeField(Node):
+    """`name: type` or `name?: type` of a record type."""
+
+    name: str
+    optional: bool
+    type: Type
+
+
+@dataclass(frozen=True)
+class RecordType(Node):
+    """`{name: type, …}`."""
+
+    fields: tuple[TypeField, ...]
+
+
+@dataclass(frozen=True)
+class UnionType(Node):
+    """`a | b`."""
+
+    options: tuple[Type, ...]
+
+
+Type = NamedType | GenericType | BoundedType | LiteralType | RegexType | RecordType | UnionType
