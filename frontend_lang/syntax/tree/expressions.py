@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from frontend_lang.syntax.ast.nodes import Node, Site, Span
+from frontend_lang.syntax.tree.nodes import Node, Site, Span
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from frontend_lang.syntax.ast.expressions import Option
-from frontend_lang.syntax.ast.nodes import Node
+from frontend_lang.syntax.tree.expressions import Option
+from frontend_lang.syntax.tree.nodes import Node
 
 
 @dataclass(frozen=True)

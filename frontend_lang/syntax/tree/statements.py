@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from frontend_lang.syntax.ast.branches import ArmsFork, CountFork, EachFork, Map, RightSide
-from frontend_lang.syntax.ast.expressions import Expression, Option, Template
-from frontend_lang.syntax.ast.nodes import Node, Site, Span
-from frontend_lang.syntax.ast.types import Type
+from frontend_lang.syntax.tree.branches import ArmsFork, CountFork, EachFork, Map, RightSide
+from frontend_lang.syntax.tree.expressions import Expression, Option, Template
+from frontend_lang.syntax.tree.nodes import Node, Site, Span
+from frontend_lang.syntax.tree.types import Type
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ are equal. Sequences are tuples, identifiers plain strings. A `site` names a pla
 
 from __future__ import annotations
 
-from frontend_lang.syntax.ast.branches import (
+from frontend_lang.syntax.tree.branches import (
     Arm,
     ArmsFork,
     CountFork,
@@ -17,7 +17,7 @@ from frontend_lang.syntax.ast.branches import (
     Map,
     RightSide,
 )
-from frontend_lang.syntax.ast.expressions import (
+from frontend_lang.syntax.tree.expressions import (
     Argument,
     Attribute,
     Binary,
@@ -40,14 +40,14 @@ from frontend_lang.syntax.ast.expressions import (
     Template,
     Unary,
 )
-from frontend_lang.syntax.ast.nodes import (
+from frontend_lang.syntax.tree.nodes import (
     Node,
     Site,
     Span,
     children,
     walk,
 )
-from frontend_lang.syntax.ast.statements import (
+from frontend_lang.syntax.tree.statements import (
     Assign,
     Block,
     Break,
@@ -80,7 +80,7 @@ from frontend_lang.syntax.ast.statements import (
     Use,
     Yield,
 )
-from frontend_lang.syntax.ast.types import (
+from frontend_lang.syntax.tree.types import (
     BoundedType,
     GenericType,
     LiteralType,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from frontend_lang.syntax.ast.expressions import Expression, Option
-from frontend_lang.syntax.ast.nodes import Node, Site, Span
+from frontend_lang.syntax.tree.expressions import Expression, Option
+from frontend_lang.syntax.tree.nodes import Node, Site, Span
 
 if TYPE_CHECKING:
-    from frontend_lang.syntax.ast.statements import Block
+    from frontend_lang.syntax.tree.statements import Block
 
 
 @dataclass(frozen=True)
