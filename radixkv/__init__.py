@@ -6,9 +6,15 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING
 
 from radixkv._version import __version__
+
+# Before torch loads the OpenMP runtime: its threads then sleep soon after a parallel region instead of spinning
+# through the time slices of whatever else runs on the machine (docs/decisions/0004).
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 if TYPE_CHECKING:
     from radixkv.engine import LLM, Engine

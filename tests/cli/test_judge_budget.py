@@ -1,4 +1,8 @@
-"""examples/judge.rkv on the real model computes each text once, however many judges share it."""
+"""examples/judge.rkv on the real model computes each text once, however many judges share it.
+
+In float32: in bfloat16 the rounding of a step depends on which sequences share it, enough to change what is sampled,
+and a second run that samples other tokens cannot be served from the first one's.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ async def judge(runtime: CountingRuntime, judges: int) -> RunResult:
 
 
 async def judge_twice(judges: int) -> tuple[RunResult, RunResult, CountingRuntime, int]:
-    async with Engine.start(EngineConfig(kv_memory=256 << 20)) as engine:
+    async with Engine.start(EngineConfig(dtype="float32", kv_memory=512 << 20)) as engine:
         runtime = CountingRuntime(engine).count_with(engine.tokenizer)
         cold = await judge(runtime, judges)
         cold_budget = runtime.spent.budget
