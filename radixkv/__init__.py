@@ -14,7 +14,7 @@ from radixkv._version import __version__
 # Before torch loads the OpenMP runtime: its threads then sleep soon after a parallel region instead of spinning
 # through the time slices of whatever else runs on the machine (docs/decisions/0004).
 if "OMP_WAIT_POLICY" not in os.environ:
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 
 if TYPE_CHECKING:
     from radixkv.engine import LLM, Engine
