@@ -1,4 +1,8 @@
-"""A program's run as it happens, on a terminal: the main context streams, branches have a line each until they join."""
+"""A program's run as it happens, on a terminal: the main context streams, branches have a line each until they join.
+
+What the program wrote is dim, what the model wrote is not. Text is never taken for markup, and control characters are
+shown as symbols, so neither a prompt nor a model can disturb the terminal.
+"""
 
 from __future__ import annotations
 
@@ -11,34 +15,74 @@ from rich.text import Text
 
 from frontend_lang.events import Event
 
+PROMPT = "dim"
+NOTE = "dim italic"
+GENERATED = ""
+CHOSEN = "bold"
 MAX_PROMPT_LINES = 6
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
-_CONTROL = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"} | {0x7F: "\u2421"}
-_CONTROL |= dict.fromkeys(range(128, 160), "�")
-_CONTROL |= dict.fromkeys((*range(8234, 8239), *range(8294, 8298), 8206, 8207), "�")
+REFRESHES_PER_SECOND = 12
+_SYMBOLS = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"} | {0x7F: "\u2421"}
+_SYMBOLS |= dict.fromkeys(range(0x80, 0xA0), "\ufffd")  # C1 controls
+_SYMBOLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F), "\ufffd")  # directions
 
 
 def visible(text: str) -> str:
     """Text that cannot move a terminal's cursor or colours: control characters become symbols."""
-    return text.translate(_CONTROL)
+    return text.translate(_SYMBOLS)
+
+
+def excerpt(text: str) -> str:
+    """At most MAX_PROMPT_LINES lines of a text."""
+    lines = text.split("\n")
+    hidden = len(lines) - MAX_PROMPT_LINES
+    return text if hidden <= 0 else "\n".join([*lines[: MAX_PROMPT_LINES - 1], f"… {hidden + 1} more lines"])
+
+
+@dataclass
+class Transcript:
+    """Styled text of one context; a new role begins with its name on a new line."""
+
+    role: str | None = None
+    text: Text = field(default_factory=Text)
+
+    def add(self, text: str, style: str, role: str | None) -> Text:
+        """Append; returns what was appended, with the line break and the role's name where the role is another."""
+        piece = Text()
+        if role is not None and role != self.role:
+            piece.append("\n" if self.text and not self.text.plain.endswith("\n") else "")
+            piece.append(f"{role} › ", style=NOTE)
+        self.role = role
+        piece.append(visible(text), style=style)
+        self.text.append_text(piece)
+        return piece
 
 
 @dataclass
 class Branch:
-    """One branch of the forks that are open: what it has appended so far."""
+    """One branch of the forks that are open."""
 
     label: str
-    text: str = ""
+    transcript: Transcript = field(default_factory=Transcript)
     status: str = "running"
+
+    def heading(self) -> Text:
+        """Its label, in its colour."""
+        colour = COLOURS[sum(map(ord, self.label)) % len(COLOURS)]
+        mark = "" if self.status in ("ok", "running") else f" {self.status}"
+        return Text.assemble((f"{self.label}{mark} ", colour))
 
     def line(self, width: int) -> Text:
         """The end of its text, cut to one line."""
-        shown = Text(visible(self.text).replace("\n", " ⏎ "))
-        room = max(width - len(self.label) - 4, 10)
+        heading = self.heading()
+        shown = self.transcript.text[-4 * width :].copy()
+        shown = Text(" ⏎ ").join(shown.split("\n"))
+        room = max(width - heading.cell_len, 8)
         if shown.cell_len > room:
             shown = Text("…") + shown[-(room - 1) :]
-        colour = COLOURS[sum(map(ord, self.label)) % len(COLOURS)]
-        return Text.assemble((f"{self.label} ", colour), shown, no_wrap=True, overflow="crop")
+        heading.append_text(shown)
+        heading.truncate(width)
+        return heading
 
 
 @dataclass
@@ -46,10 +90,10 @@ class ProgramView:
     """Shows the events of a run on `console`. Call it with each event; `close` when the run has ended in any way."""
 
     console: Console
+    _main: Transcript = field(default_factory=Transcript)
     _branches: dict[str, Branch] = field(default_factory=dict)
-    _children: set[str] = field(default_factory=set)
+    _children: set[str] = field(default_factory=set)  # contexts of branches
     _live: Live | None = None
-    _at_line_start: bool = True
 
     def __call__(self, event: Event) -> None:
         """Show one event; unknown ones are passed over."""
@@ -59,47 +103,35 @@ class ProgramView:
 
     def close(self) -> None:
         """Leave the terminal in order."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        self._stop_live()
         self._end_line()
 
     def _on_text(self, event: Event) -> None:
-        if _in_branch(event.path):
-            self._append(event, str(event.data["text"]))
-            return
-        lines = visible(str(event.data["text"])).split("\n")
-        hidden = len(lines) - MAX_PROMPT_LINES
-        if hidden > 0:
-            lines = [*lines[: MAX_PROMPT_LINES - 1], f"… {hidden + 1} more lines"]
-        role = event.data.get("role")
-        head = f"{role} › " if role and self._at_line_start else ""
-        self._write(Text(head + "\n".join(lines), style="dim"))
+        self._add(event, excerpt(str(event.data["text"])), PROMPT)
+
+    def _on_gen_start(self, event: Event) -> None:
+        self._add(event, "", GENERATED)
 
     def _on_gen_delta(self, event: Event) -> None:
-        text = str(event.data["text"])
-        if _in_branch(event.path):
-            self._append(event, text)
-        else:
-            self._write(Text(visible(text)))
+        self._add(event, str(event.data["text"]), GENERATED, keep_role=True)
 
     def _on_select_end(self, event: Event) -> None:
-        text = str(event.data["value"])
-        if _in_branch(event.path):
-            self._append(event, text)
-        else:
-            self._write(Text(visible(text), style="bold"))
+        self._add(event, str(event.data["value"]), CHOSEN)
 
     def _on_fork(self, event: Event) -> None:
-        self._end_line()
-        self._children.update(_strings(event.data["children"]))
-        note = f"fork ×{event.data['n']}"
-        if event.data.get("shared_tokens"):
-            note += f" · {event.data['shared_tokens']} tokens shared"
+        children = event.data["children"]
+        if isinstance(children, list):
+            self._children.update(map(str, children))
         if not _in_branch(event.path):
-            self.console.print(Text(note, style="dim italic"))
+            self._end_line()
+            self._note(f"fork ×{event.data['n']} · {event.data['shared_tokens']} tokens shared")
         if self._live is None:
-            self._live = Live(console=self.console, refresh_per_second=12, transient=True, get_renderable=self._table)
+            self._live = Live(
+                console=self.console,
+                refresh_per_second=REFRESHES_PER_SECOND,
+                transient=True,
+                get_renderable=self._table,
+            )
             self._live.start()
 
     def _on_branch_end(self, event: Event) -> None:
@@ -109,56 +141,56 @@ class ProgramView:
 
     def _on_join(self, event: Event) -> None:
         if _in_branch(event.path):
-            self._forget_below(event.path)
+            inside = event.path + "["
+            self._branches = {path: branch for path, branch in self._branches.items() if not path.startswith(inside)}
             return
         finished, self._branches = self._branches, {}
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        self._stop_live()
         for branch in finished.values():
-            self._print_result(branch)
-        self.console.print(Text(_join_note(event.data), style="dim italic"))
+            self.console.print(branch.heading() + branch.transcript.text)
+        self._note(_join_note(event.data))
 
-    def _append(self, event: Event, text: str) -> None:
-        """Only what a branch appends to itself: a def that it calls has a context of its own."""
-        if event.ctx in self._children:
+    def _add(self, event: Event, text: str, style: str, *, keep_role: bool = False) -> None:
+        """To a branch only what it appends to itself: a def that it calls has a context of its own."""
+        if not _in_branch(event.path):
+            role = self._main.role if keep_role else _role(event)
+            self.console.print(self._main.add(text, style, role), end="", soft_wrap=True)
+        elif event.ctx in self._children:
             label = event.path[event.path.index("[") :]
-            self._branches.setdefault(event.path, Branch(label)).text += text
-
-    def _forget_below(self, path: str) -> None:
-        self._branches = {other: branch for other, branch in self._branches.items() if not other.startswith(path + "[")}
+            transcript = self._branches.setdefault(event.path, Branch(label)).transcript
+            transcript.add(text, style, transcript.role if keep_role else _role(event))
 
     def _table(self) -> Group:
         room = max(self.console.size.height - 3, 1)
         rows = list(self._branches.values())
         lines = [branch.line(self.console.width) for branch in rows[:room]]
         if len(rows) > room:
-            lines.append(Text(f"… and {len(rows) - room} more branches", style="dim"))
+            lines.append(Text(f"… and {len(rows) - room} more branches", style=NOTE))
         return Group(*lines)
 
-    def _print_result(self, branch: Branch) -> None:
-        mark = "" if branch.status in ("ok", "running") else f" ({branch.status})"
-        self.console.print(Text(f"{branch.label}{mark} {visible(branch.text).strip()}"))
+    def _stop_live(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
-    def _write(self, text: Text) -> None:
-        self.console.print(text, end="", soft_wrap=True)
-        self._at_line_start = text.plain.endswith("\n") if text.plain else self._at_line_start
+    def _note(self, text: str) -> None:
+        self.console.print(Text(text, style=NOTE))
 
     def _end_line(self) -> None:
-        if not self._at_line_start:
+        if self._main.text and not self._main.text.plain.endswith("\n"):
             self.console.print()
-            self._at_line_start = True
+        self._main = Transcript()
 
 
 def _in_branch(path: str) -> bool:
     return "[" in path
 
 
-def _strings(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
+def _role(event: Event) -> str | None:
+    role = event.data.get("role")
+    return None if role is None else str(role)
 
 
 def _join_note(data: Mapping[str, object]) -> str:
-    note = f"join {data['policy']}"
     winner = data.get("winner")
-    return note if winner is None else f"{note} · winner {winner}"
+    return f"join {data['policy']}" + ("" if winner is None else f" · branch {winner} wins")

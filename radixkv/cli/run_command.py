@@ -178,7 +178,7 @@ def _present_on_terminal(result: RunResult, console: Console) -> None:
     from radixkv.cli.live_view import visible
 
     if result.value is not None:
-        console.print(Text(visible(value_text(result.value, indent=2)), style="bold"))
+        console.print(Text(visible(value_text(result.value, indent=2)), style="bold"), soft_wrap=True)
     console.print(Text(footer(result), style="dim"))
 
 

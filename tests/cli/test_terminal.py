@@ -1,0 +1,70 @@
+"""The command line in a real terminal: live branches, Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pexpect
+import pytest
+
+START = "from radixkv.cli.main import main; main()"
+LONG = "user: Hi\nlet a = fork 2 { assistant gen t with max=1500, temp=1 } join all\nreturn a"
+
+
+@pytest.fixture
+def spawn(tiny_llama: Path, tmp_path: Path):
+    children: list[pexpect.spawn] = []
+
+    def start(*arguments: str) -> pexpect.spawn:
+        environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
+        command = ["-c", START, *arguments, "--model", str(tiny_llama), "--dtype", "float32", "--kv-memory", "8MiB"]
+        child = pexpect.spawn(
+            sys.executable,
+            command,
+            env=environment,
+            cwd=str(tmp_path),
+            timeout=60,
+            encoding="utf-8",
+            dimensions=(24, 80),
+        )
+        children.append(child)
+        return child
+
+    yield start
+    for child in children:
+        child.close(force=True)
+
+
+def finish(child: pexpect.spawn) -> tuple[int | None, str]:
+    child.expect(pexpect.EOF)
+    child.close()
+    return child.exitstatus, child.before or ""
+
+
+def test_a_run_streams_branches_and_ends_with_its_cost(spawn) -> None:
+    status, screen = finish(spawn("run", "-c", LONG.replace("1500", "12"), "--seed", "4"))
+    assert status == 0
+    assert "fork ×2" in screen
+    assert "computed" in screen
+    assert "seed 4" in screen
+
+
+def test_ctrl_c_in_a_run_exits_130_without_a_traceback(spawn) -> None:
+    child = spawn("run", "-c", LONG, "--seed", "4")
+    child.expect(r"\[1\]")
+    child.sendintr()
+    status, screen = finish(child)
+    assert status == 130
+    assert "Traceback" not in screen
+    assert "interrupted" in screen
+
+
+def test_ctrl_c_in_generate_exits_130_and_keeps_what_was_printed(spawn) -> None:
+    child = spawn("generate", "Hello", "--max-tokens", "1900", "--temperature", "1")
+    child.expect(r"\w")
+    child.sendintr()
+    status, screen = finish(child)
+    assert status == 130
+    assert "Traceback" not in screen
