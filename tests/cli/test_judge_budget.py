@@ -7,56 +7,74 @@ and a second run that samples other tokens cannot be served from the first one's
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from counting_runtime import CALL_ALLOWANCE, CountingRuntime
 from frontend_lang import RunResult, run_async
 from radixkv.config import EngineConfig
 from radixkv.engine import Engine
+from radixkv.models import ModelFiles
+from recording_runtime import RecordingRuntime
 
 pytestmark = pytest.mark.model
-EXAMPLES = Path(__file__).parents[2] / "examples"
-ASPECTS = (
-    "clarity",
-    "evidence",
-    "style",
-    "structure",
-    "tone",
-    "brevity",
-    "honesty",
-    "depth",
-    "wit",
-    "rigour",
-    "pace",
-    "facts",
-)
+ROOT = Path(__file__).parents[2]
+ASPECTS = "clarity, evidence, style, structure, tone, brevity, honesty, depth, wit, rigour, pace, facts"
+DIMS = [f'"{aspect}"' for aspect in ASPECTS.split(", ")]
+PER_CALL = 2  # one token for the logits, one for the last sampled token whose KV was never written
+KV_MEMORY = 512 << 20
 
 
-async def judge(runtime: CountingRuntime, judges: int) -> RunResult:
+@dataclass(frozen=True)
+class Run:
+    """A run and what it was allowed."""
+
+    result: RunResult
+    budget: int
+    calls: int
+
+    @property
+    def computed(self) -> int:
+        return self.result.usage.computed_tokens
+
+
+async def judge(engine: Engine, judges: int) -> Run:
+    runtime = RecordingRuntime(engine)
+    runtime.clear()
     arguments = {
-        "essay": (EXAMPLES / "essay.txt").read_text(encoding="utf-8"),
-        "dims": "[" + ", ".join(f'"{aspect}"' for aspect in ASPECTS[:judges]) + "]",
+        "essay": (ROOT / "examples/essay.txt").read_text(encoding="utf-8"),
+        "dims": f"[{', '.join(DIMS[:judges])}]",
     }
-    source = (EXAMPLES / "judge.rkv").read_text(encoding="utf-8")
-    return await run_async(source, arguments, runtime=runtime, seed=7, file="judge.rkv")
+    source = (ROOT / "examples/judge.rkv").read_text(encoding="utf-8")
+    result = await run_async(source, arguments, runtime=runtime, seed=7, file="judge.rkv")
+    return Run(result, runtime.budget(), runtime.calls)
 
 
-async def judge_twice(judges: int) -> tuple[RunResult, RunResult, CountingRuntime, int]:
-    async with Engine.start(EngineConfig(dtype="float32", kv_memory=512 << 20)) as engine:
-        runtime = CountingRuntime(engine).count_with(engine.tokenizer)
-        cold = await judge(runtime, judges)
-        cold_budget = runtime.spent.budget
-        runtime.count_with(engine.tokenizer)
-        warm = await judge(runtime, judges)
-        return cold, warm, runtime, cold_budget
+async def judge_twice(judges: int) -> tuple[Run, Run]:
+    async with Engine.start(EngineConfig(dtype="float32", kv_memory=KV_MEMORY)) as engine:
+        return await judge(engine, judges), await judge(engine, judges)
 
 
 @pytest.mark.parametrize("judges", [3, 12])
 def test_judges_share_the_essay_and_a_second_run_computes_almost_nothing(judges: int) -> None:
-    cold, warm, runtime, budget = asyncio.run(judge_twice(judges))
-    assert len(cold.value["marks"]) == judges
-    assert cold.usage.computed_tokens <= budget
-    assert warm.value == cold.value
-    assert warm.usage.computed_tokens <= CALL_ALLOWANCE * runtime.spent.calls
+    cold, warm = asyncio.run(judge_twice(judges))
+    print(f"{judges} judges: {cold.computed} computed, at most {cold.budget}; again: {warm.computed}")
+    assert len(cold.result.value["marks"]) == judges
+    assert cold.computed <= cold.budget
+    assert warm.result.value == cold.result.value
+    assert warm.computed <= PER_CALL * warm.calls
+
+
+def test_peak_memory_of_a_run_is_weights_and_pool_and_little_more(smollm2_files: ModelFiles) -> None:
+    command = [sys.executable, "-c", "from radixkv.cli.main import main; main()", "run", "examples/judge.rkv"]
+    command += ["-a", "essay=@examples/essay.txt", "--dtype", "float32", "--kv-memory", str(KV_MEMORY), "--json"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    weights = 4 * 134_515_008  # parameters of SmolLM2-135M
+    assert process.returncode == 0
+    assert usage.ru_maxrss * 1024 <= weights + KV_MEMORY + (600 << 20)
