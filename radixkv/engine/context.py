@@ -59,11 +59,16 @@ class Context:
                 case RoleClose():
                     self._close_role()
 
+    @property
+    def last_token(self) -> int | None:
+        """The last committed id, which text that comes next follows."""
+        return self.tokens[-1] if self.tokens else None
+
     def commit(self) -> int:
         """Tokenise the buffer, all of it together; the length in tokens."""
         if self.buffer:
             ends_in_text = not self.buffer[-1].trusted
-            new = self.tokenizer.encode_segments(self.buffer)
+            new = self.tokenizer.encode_segments(self.buffer, previous=self.last_token)
             self.tokens = self.tokens + new if self.tokens else self.tokenizer.with_bos(new)
             self.buffer = []
             if not ends_in_text:

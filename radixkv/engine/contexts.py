@@ -210,14 +210,14 @@ class ContextVerbs:
     def _tokenise_options(self, context: Context, options: Sequence[str]) -> tuple[TokenArray, list[Ids]]:
         """The tokens that all options follow, and each option's own."""
         reopened = context.reopen()
-        ids = [self._encode_option(reopened, option) for option in options]
+        ids = [self._encode_option(context, reopened, option) for option in options]
         rivals = ids if len(ids) > 1 else [*ids, (*self._tokenizer.encode(reopened), -1)]
         shared = num_shared_tokens(rivals)
         return context.tokens + token_array(ids[0][:shared]), [option[shared:] for option in ids]
 
-    def _encode_option(self, reopened: str, option: str) -> Ids:
+    def _encode_option(self, context: Context, reopened: str, option: str) -> Ids:
         segments = [Segment(text, trusted=False) for text in (reopened, option) if text]
-        return tuple(self._tokenizer.encode_segments(segments))
+        return tuple(self._tokenizer.encode_segments(segments, previous=context.last_token))
 
     async def _option_logprobs(
         self, context: Context, base: TokenArray, options: Sequence[Ids], *, hold: bool

@@ -227,7 +227,7 @@ class EngineCore:
             return
         text = live.texts.get(update.choice)
         if text is None:
-            text = ChoiceText(self._tokenizer.detokenizer(), live.request.sampling)
+            text = ChoiceText(self._tokenizer.detokenizer(live.request.prompt), live.request.sampling)
             live.texts[update.choice] = text
         if update.finish_reason is FinishReason.ERROR:
             self._fail(update.request_id, RuntimeError(update.error or "no cause given"))
