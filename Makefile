@@ -4,12 +4,12 @@
 #   make test    all tests but the slow ones        make quick   the same without the real model
 #   make lint    style, types, import contracts     make prove   slow fuzz, soaks, benchmarks
 #
-# torch is installed first and by version: a bare "torch" takes whatever build is newest, often one
-# with gigabytes of CUDA. Another build: make demo TORCH='torch==2.14.1'
+# torch is installed first and by version, so that no dependency pulls another one in. Whether pip takes
+# a CPU or a CUDA build is up to its index settings. Another version: make demo TORCH='torch==2.14.1'
 
 VENV   ?= .venv
 TORCH  ?= torch==2.13.0
-PYTHON ?= $(shell for p in python3 python3.12 python3.11; do \
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN    := $(VENV)/bin
 NATIVE := pyproject.toml kernels/CMakeLists.txt $(wildcard kernels/csrc/*)

@@ -62,7 +62,8 @@ class Generation(Calls):
         params = self._seeded(node.site, settings, attempt, env)
         events, started = self.run.events, self.run.events.elapsed_s()
         if events.active:
-            what = {"name": node.name, "site": node.site, "attempt": attempt, "seed": params.seed, "role": env.context.role}
+            what = {"name": node.name, "site": node.site, "attempt": attempt, "seed": params.seed}
+            what["role"] = env.context.role
             events.emit("gen.start", what, ctx=context, path=env.path)
         capped = left is not None and left < params.max_tokens
         asked = replace(params, max_tokens=left) if capped and left is not None else params

@@ -48,3 +48,10 @@ def test_six_lines_of_python_run(smollm2_files: object) -> None:
     assert done.returncode == 0, done.stderr
     assert "Paris" in done.stdout
     assert done.stdout.count("Usage(") == 2
+
+
+def test_every_report_that_a_test_names_is_listed() -> None:
+    listed = set(re.findall(r"^\| (R\d{3}) \|", (ROOT / "docs" / "reports.md").read_text("utf-8"), re.MULTILINE))
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    named = {number.upper() for number in re.findall(r"(?<![A-Za-z0-9])([rR]\d{3})(?!\d)", sources)}
+    assert named == listed
