@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal
 
 from radixkv.errors import ConfigurationError
 
@@ -79,6 +80,27 @@ class EngineConfig:
             value = getattr(self, name)
             if value is not None:
                 _check_positive(name, value)
+
+
+def setting_names() -> frozenset[str]:
+    """Names of all settings, those of the scheduler included: what `engine_config` takes beside the model."""
+    return frozenset(field.name for field in (*fields(EngineConfig), *fields(SchedulerConfig))) - {"model", "scheduler"}
+
+
+def engine_config(model: str, settings: Mapping[str, Any]) -> EngineConfig:
+    """EngineConfig from flat settings; `kv_memory` may be text such as "2GiB".
+
+    Raises ConfigurationError for an unknown name or a bad value.
+    """
+    unknown = sorted(settings.keys() - setting_names())
+    if unknown:
+        raise ConfigurationError(f"unknown setting `{unknown[0]}`; known: {', '.join(sorted(setting_names()))}")
+    of_scheduler = {field.name for field in fields(SchedulerConfig)} & settings.keys()
+    scheduler = SchedulerConfig(**{name: settings[name] for name in of_scheduler})
+    chosen = {name: value for name, value in settings.items() if name not in of_scheduler}
+    if isinstance(chosen.get("kv_memory"), str):
+        chosen["kv_memory"] = parse_size(chosen["kv_memory"])
+    return EngineConfig(model=model, scheduler=scheduler, **chosen)
 
 
 def _check_positive(name: str, value: int) -> None:

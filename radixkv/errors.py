@@ -4,6 +4,7 @@
     |-- InvalidRequest           a field of a request is wrong: field, value, allowed
     |   `-- RequestTooLarge      a request that can never fit: the numbers and the way out
     |-- ConfigurationError       a setting is wrong or cannot be met at start
+    |   `-- NotInThisVersion     a setting that only a later version will have
     |-- ModelError               a model file cannot be used
     |   |-- UnsupportedModel     architecture, vocabulary or feature that we do not have
     |   `-- BadModelFile         missing, truncated or contradictory data: file, tensor, expected, found
@@ -44,6 +45,10 @@ class RequestTooLarge(InvalidRequest):
 
 class ConfigurationError(RadixKVError):
     """A setting is wrong, or the machine cannot meet it."""
+
+
+class NotInThisVersion(ConfigurationError):
+    """A setting that is part of the design and that this version does not have."""
 
 
 class ModelError(RadixKVError):

@@ -11,7 +11,7 @@ import torch
 from radixkv_kernels.protocols import KVLayout, PagedAttention
 from radixkv_kernels.reference import ReferenceAttention
 
-KV_FORMATS: Final[Mapping[str, torch.dtype]] = {
+KV_FORMATS: Final[Mapping[str, torch.dtype]] = {  # name -> what is stored; the one table of these names
     "fp32": torch.float32,
     "bf16": torch.bfloat16,
     "fp16": torch.float16,
@@ -56,6 +56,11 @@ class UnsupportedCombination(Exception):
         )
         self.wanted = wanted
         self.reasons = dict(reasons)
+
+
+def kv_format_of(dtype: torch.dtype) -> str:
+    """The name of the format that stores this type as it is. Raises KeyError where there is none."""
+    return {stored: name for name, stored in KV_FORMATS.items()}[dtype]
 
 
 def choose_backend(wanted: Wanted) -> Choice:

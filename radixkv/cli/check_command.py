@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import click
 
 from radixkv.cli.program_source import read_program
+from radixkv.cli.terminal import say
 
 
 @click.command("check")
@@ -30,6 +30,6 @@ def command(file: str | None, text: str | None, as_json: bool) -> int:
         click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
     else:
         for diagnostic in report.diagnostics:
-            click.echo(render(diagnostic, source.text), file=sys.stderr)
-        click.echo(report.summary())
+            say(render(diagnostic, source.text), err=True)
+        say(report.summary())
     return 0 if report.ok else 1

@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
 import click
 
-KV_FORMAT_OF = {"torch.bfloat16": "bf16", "torch.float32": "fp32"}
+from radixkv.cli.settings import config_of, engine_settings
+from radixkv.cli.terminal import say
+from radixkv.config import EngineConfig
+from radixkv.errors import ConfigurationError, ModelError
+
+if TYPE_CHECKING:
+    from radixkv.runner import AttentionShape
+
 PACKAGES = ("radixkv", "torch", "numpy", "tokenizers", "safetensors", "gguf", "lark", "rich", "flashinfer-python")
 
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(as_json: bool) -> None:
-    """Report versions, processor, threads, the native module and the choice of attention backend."""
-    report = collect()
+@engine_settings
+def command(as_json: bool, **settings: Any) -> None:
+    """Report versions, processor, threads, the native module, and what the engine would pick with these settings.
+
+    \b
+    radixkv doctor
+    radixkv doctor --dtype float32 --kv-format bf16
+    """
+    report = collect(config_of(settings))
     if as_json:
         click.echo(json.dumps(report, ensure_ascii=False))
         return
     for section, facts in report.items():
-        click.echo(section)
+        say(section)
         for name, fact in facts.items():
-            click.echo(f"  {name:<22} {fact}")
+            say(f"  {name:<22} {fact}")
 
 
-def collect() -> dict[str, dict[str, object]]:
+def collect(config: EngineConfig) -> dict[str, Mapping[str, object]]:
     """All facts, by section."""
-    return {"versions": _versions(), "machine": _machine(), "engine": _engine(), "models": _models()}
+    return {"versions": _versions(), "machine": _machine(), "engine": _engine(config), "models": _models()}
 
 
 def _versions() -> dict[str, object]:
@@ -45,34 +59,49 @@ def _versions() -> dict[str, object]:
 def _machine() -> dict[str, object]:
     import torch
 
-    capability = torch.backends.cpu.get_cpu_capability()
+    from radixkv.engine.machine import free_memory, usable_cores
+
     return {
         "platform": platform.platform(),
-        "cores for this process": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "torch threads": torch.get_num_threads(),
-        "vector instructions": capability,
+        "cores for this process": usable_cores(),
+        "free memory": f"{free_memory() >> 20} MiB",
+        "vector instructions": torch.backends.cpu.get_cpu_capability(),
         "cuda": "present" if torch.cuda.is_available() else "absent",
     }
 
 
-def _engine() -> dict[str, object]:
-    from radixkv.models import auto_dtype
-    from radixkv_kernels.native import has_native
-    from radixkv_kernels.selection import Wanted, choose_backend
+def _engine(config: EngineConfig) -> dict[str, object]:
+    """What an engine of this configuration would run with, as the engine itself decides it."""
+    from radixkv.engine.startup import pick_attention, usable_threads
+    from radixkv.models import resolve_dtype
+    from radixkv.runner import has_native
 
-    native = has_native()
-    dtype = auto_dtype()
-    # The shape of the default model's attention.
-    choice = choose_backend(Wanted("cpu", KV_FORMAT_OF[str(dtype)], num_heads=9, num_kv_heads=3, head_dim=64))
+    native = "built" if has_native() else "absent: no compiler was found at install; reinstall with g++ for speed"
+    dtype = resolve_dtype(config.dtype)
     facts: dict[str, object] = {
-        "native module": "built"
-        if native
-        else "absent: no compiler was found at install; reinstall with g++ for speed",
+        "native module": native,
+        "threads": usable_threads(config),
         "compute type": str(dtype).removeprefix("torch."),
-        "attention backend": choice.backend,
     }
-    facts |= {f"not {name}": reason for name, reason in choice.reasons.items()}
-    return facts
+    try:
+        shape, of = _shape(config.model)
+        attention = pick_attention(config, shape, dtype)
+    except (ConfigurationError, ModelError) as error:
+        return facts | {"attention backend": f"none: {error}"}
+    facts |= {"for": of, "attention backend": attention.backend, "kv format": attention.kv_format}
+    return facts | {f"not {name}": reason for name, reason in attention.reasons.items()}
+
+
+def _shape(model: str) -> tuple[AttentionShape, str]:
+    """What the model asks of attention, and how that is known; nothing is fetched."""
+    from radixkv.models import is_present, known_models, locate_model, read_config
+    from radixkv.runner import AttentionShape
+
+    if any(known.name == model for known in known_models()) and not is_present(model):
+        return AttentionShape(
+            num_layers=1, num_heads=8, num_kv_heads=8, head_dim=64
+        ), f"any model ({model} is not here)"
+    return AttentionShape.of(read_config(locate_model(model, download=False))), model
 
 
 def _models() -> dict[str, object]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from radixkv.cli.settings import engine_settings
+from radixkv.cli.settings import engine_settings, planned_option
+from radixkv.cli.terminal import say
 from radixkv.request import Completion, SamplingParams
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 @click.option("--n", type=int, default=1, help="Number of completions.")
 @click.option("--logprobs", type=int, help="With --json: log-probability of each token and of this many others.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@planned_option("--regex")
+@planned_option("--json-schema")
 @engine_settings
 def command(prompt: str | None, as_json: bool, chat: bool, **settings: Any) -> None:
     """Continue PROMPT (or stdin), streaming the text.
@@ -75,7 +78,7 @@ async def _generate(
     show: Callable[[int, str], None] | None,
     as_json: bool,
 ) -> None:
-    from radixkv.cli.session import start_engine
+    from radixkv.cli.session import start_engine, tell_seed
 
     async with start_engine(settings) as engine:
         start = time.perf_counter()
@@ -83,11 +86,14 @@ async def _generate(
         timing = {"wall_s": round(time.perf_counter() - start, 4), "ttft_s": round(first - start, 4)}
         if as_json:
             click.echo(json.dumps(_to_dict(completion, timing, engine, sampling), ensure_ascii=False))
-        elif show is None:
+            return
+        if show is None:
             for choice in completion.choices:
-                click.echo(f"[{choice.index}] {choice.text}")
+                say(f"[{choice.index}] {choice.text}")
         else:
             click.echo()
+        if settings["seed"] is None and not sampling.greedy:
+            tell_seed(completion.seed)
 
 
 async def _stream(
@@ -106,11 +112,7 @@ async def _stream(
 
 
 def _print_delta(_choice: int, text: str) -> None:
-    if sys.stdout.isatty():
-        from radixkv.cli.live_view import visible
-
-        text = visible(text)
-    click.echo(text, nl=False)
+    say(text, end="")
 
 
 def _to_dict(

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from frontend_lang.events import Event
+from radixkv.cli.terminal import visible
 
 PROMPT = "dim"
 NOTE = "dim italic"
@@ -22,14 +23,6 @@ CHOSEN = "bold"
 MAX_PROMPT_LINES = 6
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 REFRESHES_PER_SECOND = 12
-_SYMBOLS = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"} | {0x7F: "\u2421"}
-_SYMBOLS |= dict.fromkeys(range(0x80, 0xA0), "\ufffd")  # C1 controls
-_SYMBOLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F), "\ufffd")  # directions
-
-
-def visible(text: str) -> str:
-    """Text that cannot move a terminal's cursor or colours: control characters become symbols."""
-    return text.translate(_SYMBOLS)
 
 
 def excerpt(text: str) -> str:

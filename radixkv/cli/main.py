@@ -53,7 +53,7 @@ def cli(ctx: click.Context) -> None:
     """Run prompt programs on a cache that never computes a prefix twice.
 
     \b
-    radixkv run examples/judge.rkv -a essay=@essay.txt
+    radixkv run examples/judge.rkv -a essay=@examples/essay.txt
     radixkv generate "The capital of France is"
     radixkv check examples/judge.rkv
     """

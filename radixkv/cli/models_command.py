@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import click
+
+from radixkv.cli.terminal import say
 
 
 @click.group("models", invoke_without_command=True)
@@ -31,7 +34,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         return
     for model in models:
         where = str(model.path) if model.path else f"not here; `radixkv models pull {model.name}` fetches it"
-        click.echo(f"{model.name}  {model.title} ({model.licence})  {where}")
+        say(f"{model.name}  {model.title} ({model.licence})  {where}")
     click.echo("Also a model: a .gguf file, or a folder with config.json and *.safetensors.")
 
 
@@ -42,8 +45,8 @@ def pull(name: str, as_json: bool) -> None:
     """Fetch the model NAME into the cache folder and check its digest. Does nothing if it is there."""
     from radixkv.models import locate_model
 
-    files = locate_model(name, progress=lambda message: click.echo(message, err=True))
+    files = locate_model(name, progress=partial(say, err=True))
     if as_json:
         click.echo(json.dumps({"name": files.name, "path": str(files.path), "kind": files.kind}))
     else:
-        click.echo(f"{files.name}: {files.path}")
+        say(f"{files.name}: {files.path}")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import click
 
-from radixkv.errors import InvalidRequest, RadixKVError
+from radixkv.cli.terminal import say
+from radixkv.errors import InvalidRequest, NotInThisVersion, RadixKVError
 
 FAILURE = 1
 USAGE = 2
@@ -63,6 +64,8 @@ def report_of(error: Exception) -> ErrorReport:
             return ErrorReport(error.format_message(), "failure", None, None, error.exit_code)
         case InvalidRequest():
             return ErrorReport(str(error), "invalid_request", error.field, None, USAGE)
+        case NotInThisVersion():
+            return ErrorReport(str(error), "not_in_this_version", None, None, USAGE)
         case RadixKVError():
             return ErrorReport(str(error), type(error).__name__, None, None, FAILURE)
         case OSError():
@@ -82,7 +85,7 @@ def present_failure(error: Exception, *, as_json: bool) -> int:
     if as_json:
         click.echo(report.to_json())
     elif report.diagnostics:
-        click.echo(report.message, err=True)
+        say(report.message, err=True)
     else:
-        click.echo(f"error: {report.message}", err=True)
+        say(f"error: {report.message}", err=True)
     return report.exit_code

@@ -14,7 +14,8 @@ import click
 
 from radixkv.cli.outcome import CommandFailure
 from radixkv.cli.program_source import ProgramSource, read_arguments, read_program
-from radixkv.cli.settings import engine_settings
+from radixkv.cli.settings import engine_settings, planned_option
+from radixkv.cli.terminal import say, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,13 +42,15 @@ class RunOptions:
 @click.option("--entry", metavar="NAME", help="The def to run.")
 @click.option("--trace", metavar="FILE", help="Write every event as a JSON line.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: value, vars, usage, timing, seed, ….")
+@planned_option("--tools")
+@planned_option("--data")
 @engine_settings
 def command(file: str | None, text: str | None, pairs: tuple[str, ...], **settings: Any) -> int:
     """Run a program FILE (`-`: stdin). On a terminal its branches stream live.
 
     \b
     radixkv run examples/judge.rkv -a essay=@examples/essay.txt
-    radixkv run -c 'user: Hi!  assistant gen reply with max=20'
+    radixkv run -c 'user "Hi!"; assistant gen reply with max=20'
     """
     source = read_program(file, text)
     options = RunOptions(
@@ -71,7 +74,7 @@ def check_program(source: ProgramSource, *, quiet: bool) -> None:
         first = next(diagnostic for diagnostic in report.diagnostics if diagnostic.severity == "error")
         raise CommandFailure(first.message if quiet else rendered, kind="program", code=first.code, diagnostics=dicts)
     if rendered and not quiet:
-        click.echo(rendered, err=True)
+        say(rendered, err=True)
 
 
 async def _run(source: ProgramSource, options: RunOptions, settings: dict[str, Any]) -> RunResult:
@@ -165,17 +168,20 @@ def present_result(result: RunResult, options: RunOptions) -> None:
         from rich.console import Console
 
         _present_on_terminal(result, Console(highlight=False))
-    elif result.value is not None:
-        click.echo(value_text(result.value))
+        return
+    if options.seed is None and result.usage.completion_tokens:
+        from radixkv.cli.session import tell_seed
+
+        tell_seed(result.seed)
+    if result.value is not None:
+        say(value_text(result.value))
     else:
         for name, value in result.vars.items():
-            click.echo(f"{name}: {value_text(value)}")
+            say(f"{name}: {value_text(value)}")
 
 
 def _present_on_terminal(result: RunResult, console: Console) -> None:
     from rich.text import Text
-
-    from radixkv.cli.live_view import visible
 
     if result.value is not None:
         console.print(Text(visible(value_text(result.value, indent=2)), style="bold"), soft_wrap=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from radixkv.config import DEFAULT_MODEL, EngineConfig, SchedulerConfig, parse_size
-from radixkv.errors import ConfigurationError
+from radixkv.config import DEFAULT_MODEL, EngineConfig, engine_config, parse_size, setting_names
+from radixkv.errors import ConfigurationError, NotInThisVersion
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -62,7 +62,7 @@ _SETTINGS = (
     _setting("--max-running", type=_POSITIVE, default=64, show_default=True, help="Sequences computed at once."),
     _setting("--step-tokens", type=_POSITIVE, default=1024, show_default=True, help="Tokens computed in one step."),
     _setting(
-        "--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Seed of all sampling; default: drawn and printed."
+        "--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Seed of all sampling; default: drawn, and shown."
     ),
     _setting(
         "--log-level",
@@ -80,11 +80,19 @@ def engine_settings(function: Function) -> Function:
     return function
 
 
-def engine_config(settings: dict[str, Any]) -> EngineConfig:
-    """The engine's configuration from the shared options. Raises ConfigurationError."""
-    scheduler = SchedulerConfig(max_running=settings["max_running"], step_tokens=settings["step_tokens"])
-    names = EngineConfig.__dataclass_fields__.keys() - {"scheduler", "num_blocks"}
-    return EngineConfig(scheduler=scheduler, **{name: settings[name] for name in names})
+def planned_option(name: str, **attributes: Any) -> Callable[[Function], Function]:
+    """An option that a later version will have: accepted, hidden from the help, refused by name when it is used."""
+
+    def refuse(_ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
+        if value is not None:
+            raise NotInThisVersion(f"{name}: not in this version; leave it out")
+
+    return click.option(name, callback=refuse, expose_value=False, hidden=True, **attributes)
+
+
+def config_of(settings: Mapping[str, Any]) -> EngineConfig:
+    """The engine's configuration from a command's options, of which others are left aside."""
+    return engine_config(settings["model"], {name: settings[name] for name in settings.keys() & setting_names()})
 
 
 def settings_file(commands: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -102,15 +110,14 @@ def settings_file(commands: Iterable[str]) -> dict[str, dict[str, Any]]:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: not a TOML file: {error}") from error
-    known = {"model", *_known_names()}
-    unknown = sorted(set(table) - known)
+    unknown = sorted(table.keys() - _known_names())
     if unknown:
-        raise ConfigurationError(f"{path}: unknown setting `{unknown[0]}`; known: {', '.join(sorted(known))}")
+        raise ConfigurationError(f"{path}: unknown setting `{unknown[0]}`; known: {', '.join(sorted(_known_names()))}")
     values = {name.replace("-", "_"): value for name, value in table.items()}
     return dict.fromkeys(commands, values)
 
 
-def _known_names() -> list[str]:
-    fields = EngineConfig.__dataclass_fields__.keys() | SchedulerConfig.__dataclass_fields__.keys() | {"log_level"}
-    hidden = {"scheduler", "num_blocks", "age_weight", "max_prefix_wait"}
-    return [name for field in fields - hidden for name in (field, field.replace("_", "-"))]
+def _known_names() -> frozenset[str]:
+    """Names of the shared options, with underscores and with hyphens."""
+    names = (setting_names() - {"num_blocks", "age_weight", "max_prefix_wait"}) | {"model", "log_level"}
+    return names | {name.replace("_", "-") for name in names}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from radixkv.engine.completions import CompletionDelta
 from radixkv.engine.core import EngineStats
 from radixkv.engine.engine import Engine
-from radixkv.engine.llm import LLM, engine_config
+from radixkv.engine.llm import LLM
 from radixkv.engine.sizing import PoolPlan
 from radixkv.engine.startup import EngineParts, fit_parts, load_parts
 from radixkv.engine.verbs import Fork, Generation, Norm, Part, RoleClose, RoleOpen, Scores, Text
@@ -25,7 +25,6 @@ __all__ = [
     "RoleOpen",
     "Scores",
     "Text",
-    "engine_config",
     "fit_parts",
     "load_parts",
 ]

@@ -18,10 +18,11 @@ from radixkv.engine.gateway import Gateway
 from radixkv.engine.messages import Question
 from radixkv.engine.prompts import Prompt, check_vocabulary, prompt_tokens
 from radixkv.engine.sizing import PoolPlan
-from radixkv.engine.startup import EngineParts, ProgressReport, fit_parts, load_parts
+from radixkv.engine.startup import EngineParts, Notify, ProgressReport, fit_parts, load_parts
 from radixkv.engine.switchboard import Switchboard
 from radixkv.models import LoadedModel
 from radixkv.request import Completion, Request, SamplingParams
+from radixkv.runner import AttentionChoice
 from radixkv.tokenizer import Tokenizer
 
 GREEDY = SamplingParams(temperature=0.0)
@@ -41,10 +42,19 @@ class Engine(ContextVerbs):
         super().__init__(parts, gateway)
 
     @classmethod
-    def start(cls, config: EngineConfig | None = None, *, progress: ProgressReport | None = None) -> Engine:
-        """Load the model and start. `progress` gets the loaded fraction. Raises ConfigurationError, ModelError."""
-        config = config or EngineConfig()
-        return cls(load_parts(config, progress))
+    def start(
+        cls,
+        config: EngineConfig | None = None,
+        *,
+        progress: ProgressReport | None = None,
+        notify: Notify | None = None,
+    ) -> Engine:
+        """Load the model, fetching it on first use, and start.
+
+        `progress` gets the loaded fraction, `notify` a line of text before and after a download (left out: it is
+        logged). Raises ConfigurationError, ModelError.
+        """
+        return cls(load_parts(config or EngineConfig(), progress, notify))
 
     @classmethod
     def from_model(cls, config: EngineConfig, model: LoadedModel, tokenizer: Tokenizer) -> Engine:
@@ -70,6 +80,11 @@ class Engine(ContextVerbs):
     def pool(self) -> PoolPlan:
         """Blocks, longest context, and notes on what was capped."""
         return self._parts.pool
+
+    @property
+    def attention(self) -> AttentionChoice:
+        """The attention backend that it runs, and why no other one."""
+        return self._parts.attention
 
     async def submit(
         self, prompt: Prompt, sampling: SamplingParams = GREEDY, *, salt: str = "", priority: int = 0

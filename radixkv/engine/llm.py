@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Self, TypeVar
 
-from radixkv.config import DEFAULT_MODEL, EngineConfig, SchedulerConfig, parse_size
+from radixkv.config import DEFAULT_MODEL, engine_config
 from radixkv.engine.engine import GREEDY, Engine
 from radixkv.engine.prompts import Prompt
-from radixkv.engine.startup import ProgressReport
+from radixkv.engine.startup import Notify, ProgressReport
 from radixkv.engine.tasks import gather_or_cancel
-from radixkv.errors import ConfigurationError, EngineClosed, InvalidRequest
+from radixkv.errors import EngineClosed, InvalidRequest
 from radixkv.request import Completion, SamplingParams
 from radixkv.tokenizer import Message
 
@@ -24,22 +23,20 @@ Prompts = str | Sequence[Prompt]
 class LLM:
     """A model to call: `LLM().generate("The sky is")[0].text`.
 
-    `settings` are those of EngineConfig and SchedulerConfig by name (`kv_memory` may be text such as "2GiB").
+    `settings` are those of EngineConfig and SchedulerConfig by name (`kv_memory` may be text such as "2GiB");
+    `progress` and `notify` are those of Engine.start.
     Works inside a running event loop too, as in notebooks, since it has a loop of its own in a thread.
     """
 
-    def __init__(self, model: str = DEFAULT_MODEL, *, progress: ProgressReport | None = None, **settings: Any) -> None:
-        self._attach(Engine.start(engine_config(model, settings), progress=progress))
-
-    @classmethod
-    def from_engine(cls, engine: Engine) -> LLM:
-        """A sync face of an engine that runs already; `close` closes it."""
-        llm = cls.__new__(cls)
-        llm._attach(engine)
-        return llm
-
-    def _attach(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(
+        self,
+        model: str = DEFAULT_MODEL,
+        *,
+        progress: ProgressReport | None = None,
+        notify: Notify | None = None,
+        **settings: Any,
+    ) -> None:
+        self.engine = Engine.start(engine_config(model, settings), progress=progress, notify=notify)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="radixkv-llm", daemon=True)
         self._thread.start()
@@ -92,21 +89,6 @@ class LLM:
         except BaseException:
             future.cancel()
             raise
-
-
-def engine_config(model: str, settings: Mapping[str, Any]) -> EngineConfig:
-    """EngineConfig from flat settings. Raises ConfigurationError for an unknown name."""
-    engine_names = {field.name for field in fields(EngineConfig)} - {"model", "scheduler"}
-    scheduler_names = {field.name for field in fields(SchedulerConfig)}
-    unknown = sorted(settings.keys() - engine_names - scheduler_names)
-    if unknown:
-        known = ", ".join(sorted(engine_names | scheduler_names))
-        raise ConfigurationError(f"unknown setting `{unknown[0]}`; known: {known}")
-    chosen = {name: value for name, value in settings.items() if name in engine_names}
-    if isinstance(chosen.get("kv_memory"), str):
-        chosen["kv_memory"] = parse_size(chosen["kv_memory"])
-    scheduler = SchedulerConfig(**{name: value for name, value in settings.items() if name in scheduler_names})
-    return EngineConfig(model=model, scheduler=scheduler, **chosen)
 
 
 def _prompt_list(prompts: Prompts) -> Sequence[Prompt]:

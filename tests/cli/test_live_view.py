@@ -8,7 +8,8 @@ from rich.console import Console
 
 import frontend_lang
 from frontend_lang.scripted import ScriptedRuntime
-from radixkv.cli.live_view import ProgramView, visible
+from radixkv.cli.live_view import ProgramView
+from radixkv.cli.terminal import visible
 
 
 def shown(source: str, answers: list[str], width: int = 60) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from forced_decoder import ForcedDecoder
-from radixkv.engine import Engine, engine_config
+from radixkv.config import engine_config
+from radixkv.engine import Engine
 from radixkv.models import LoadedModel, load_model, locate_model
 from radixkv.tokenizer import Tokenizer, load_tokenizer
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from radixkv.config import EngineConfig
-from radixkv.engine import engine_config, fit_parts
+from radixkv.config import EngineConfig, engine_config
+from radixkv.engine import fit_parts, load_parts, startup
 from radixkv.engine import machine as machine_module
 from radixkv.engine.machine import free_memory, usable_cores
 from radixkv.engine.sizing import PoolPlan, plan_pool
 from radixkv.errors import ConfigurationError, RequestTooLarge
+from radixkv.models import ModelFiles, locate_model
 from radixkv.request import FinishReason, SamplingParams
 
 MIB = 1 << 20
@@ -96,7 +97,7 @@ def test_sizes_that_cannot_be_met_are_refused(settings: dict[str, int], message:
         ({"deterministic": True}, "deterministic: not in this version"),
         ({"weights": "int8"}, "int8 is not in this version"),
         ({"device": "cuda"}, "cuda is not in this version"),
-        ({"kv_format": "fp8_e4m3"}, "fp8_e4m3 is not in this version.*float32"),
+        ({"kv_format": "fp8_e4m3"}, r"'fp8_e4m3' not in this version.*What works: KV format fp32, bf16, fp16"),
     ],
 )
 def test_what_is_not_built_is_refused_by_name(make_engine: Any, settings: dict[str, Any], message: str) -> None:
@@ -104,9 +105,40 @@ def test_what_is_not_built_is_refused_by_name(make_engine: Any, settings: dict[s
         make_engine(**settings)
 
 
-def test_the_kv_format_may_be_named_if_it_is_the_compute_type(make_engine: Any) -> None:
-    make_engine(kv_format="fp32")
-    make_engine(kv_format="float32")
+def test_the_backend_is_the_one_that_the_selection_picks(make_engine: Any) -> None:
+    engine = make_engine()
+    assert (engine.attention.backend, engine.attention.kv_format) == ("reference", "fp32")
+    assert engine.attention.reasons == dict.fromkeys(("cpu", "flashinfer", "triton"), "not in this version")
+    assert engine.pool.bytes_per_block == engine.attention.bytes_per_block
+
+
+def test_kv_may_be_kept_in_another_plain_format(make_engine: Any) -> None:
+    plain, small = make_engine(kv_format="fp32"), make_engine(kv_format="bf16")
+    assert small.attention.bytes_per_block * 2 == plain.attention.bytes_per_block
+    assert small._parts.namespace("") != plain._parts.namespace("")
+    sampling = SamplingParams(temperature=0.0, max_tokens=1, logprobs=0)
+    one, other = (asyncio.run(engine.submit("a text of some length", sampling)) for engine in (plain, small))
+    assert one.choices[0].logprobs[0].logprob == pytest.approx(other.choices[0].logprobs[0].logprob, abs=0.05)
+    assert one.choices[0].logprobs[0].logprob != other.choices[0].logprobs[0].logprob
+
+
+def test_what_was_capped_is_logged_as_a_warning(make_engine: Any, caplog: pytest.LogCaptureFixture) -> None:
+    engine = make_engine(num_blocks=8)
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == list(engine.pool.notes)
+    assert "capped to 128 tokens" in caplog.text
+
+
+def test_news_of_a_download_go_to_who_asked(monkeypatch: pytest.MonkeyPatch, tiny_llama: Path) -> None:
+    files = locate_model(str(tiny_llama))
+
+    def fetch(_name: str, *, progress: Any) -> ModelFiles:
+        progress("fetching a model (98 MB)")
+        return files
+
+    monkeypatch.setattr(startup, "locate_model", fetch)
+    heard: list[str] = []
+    load_parts(EngineConfig("a-name", dtype="float32", num_blocks=4), notify=heard.append)
+    assert heard == ["fetching a model (98 MB)"]
 
 
 def test_flat_settings_reach_engine_and_scheduler_and_unknown_ones_are_named() -> None:

@@ -1,0 +1,26 @@
+"""Output that cannot disturb a terminal, whatever a prompt, a model or a file contains."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+import click
+
+_SYMBOLS: Final = (
+    {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
+    | {0x7F: "\u2421"}
+    | dict.fromkeys(range(0x80, 0xA0), "\ufffd")  # C1 controls
+    | dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F), "\ufffd")  # directions
+)
+
+
+def visible(text: str) -> str:
+    """Text that cannot move a terminal's cursor or colours: control characters become symbols."""
+    return text.translate(_SYMBOLS)
+
+
+def say(text: str, *, err: bool = False, end: str = "\n") -> None:
+    """Print to stdout or stderr: as it is into a file or a pipe, `visible` on a terminal."""
+    stream = sys.stderr if err else sys.stdout
+    click.echo((visible(text) if stream.isatty() else text) + end, file=stream, nl=False)
