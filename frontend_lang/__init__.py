@@ -2,7 +2,7 @@
 
     import frontend_lang
     from frontend_lang.scripted import ScriptedRuntime
-    frontend_lang.run('user "Hi" assistant gen a return a', {}, runtime=ScriptedRuntime(["Hello."])).value
+    frontend_lang.run('user "Hi"; assistant gen a; return a', {}, runtime=ScriptedRuntime(["Hello."])).value
 
 Names are imported when they are first used, so that `import frontend_lang` stays cheap.
 """
