@@ -6,7 +6,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from radixkv.cache.radix_tree import RadixNode
+    from radixkv.cache.radix_node import RadixNode
 
 _SLACK: Final = 64  # stale entries that are never worth a rebuild
 

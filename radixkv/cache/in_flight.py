@@ -7,7 +7,7 @@ of the next block, so a look-up that walks past the tip finds it with one dictio
 from __future__ import annotations
 
 from radixkv.cache.lease import Lease
-from radixkv.cache.radix_tree import RadixNode, common_prefix
+from radixkv.cache.radix_node import RadixNode, common_prefix
 
 
 def announce(lease: Lease, stride: int) -> None:

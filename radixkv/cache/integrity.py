@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from radixkv.cache.block_pool import FREE, TREE, BlockPool
 from radixkv.cache.lease import Lease
-from radixkv.cache.radix_tree import TOKEN_BYTES, RadixNode, RadixTree
+from radixkv.cache.radix_node import TOKEN_BYTES, RadixNode
+from radixkv.cache.radix_tree import RadixTree
 
 
 def check_cache(pool: BlockPool, tree: RadixTree, leases: Mapping[int, Lease], revocable: Mapping[int, Lease]) -> None:
@@ -17,7 +18,7 @@ def check_cache(pool: BlockPool, tree: RadixTree, leases: Mapping[int, Lease], r
         attached = [node for root in tree.roots.values() for node in tree.nodes(root)]
         reached = _reached(attached, tree, leases)
         _check_blocks(pool, reached, leases)
-        _check_holds(tree, reached, leases)
+        _check_holds(tree, reached, leases, revocable)
         for lease in leases.values():
             _check_lease(lease, tree, pool)
         for node in reached:
@@ -63,10 +64,16 @@ def _check_blocks(pool: BlockPool, nodes: list[RadixNode], leases: Mapping[int, 
         assert private[block] == max(owner, 0), f"block {block}: private to {private[block]} leases, record {owner}"
 
 
-def _check_holds(tree: RadixTree, nodes: list[RadixNode], leases: Mapping[int, Lease]) -> None:
+def _check_holds(
+    tree: RadixTree, nodes: list[RadixNode], leases: Mapping[int, Lease], revocable: Mapping[int, Lease]
+) -> None:
     holds = Counter(node for lease in leases.values() for node in tree.path(lease.tip))
+    idle = Counter(node for lease in revocable.values() for node in tree.path(lease.tip))
     for node in nodes:
         assert node.holds == holds[node], f"blocks {node.blocks}: {node.holds} holds, expected {holds[node]}"
+        assert node.idle == idle[node], f"blocks {node.blocks}: {node.idle} holds may be revoked, expected {idle[node]}"
+    used = sum(len(node.blocks) for node in nodes if node.holds > node.idle)
+    assert tree.used_blocks == used, f"{tree.used_blocks} blocks of the tree in use, expected {used}"
     held = sum(len(node.blocks) for node in nodes if node.holds)
     assert tree.held_blocks == held, f"{tree.held_blocks} held blocks of the tree, expected {held}"
 

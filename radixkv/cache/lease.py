@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from radixkv.cache.radix_tree import RadixNode
+from radixkv.cache.radix_node import RadixNode
 from radixkv.errors import RadixKVError
 from radixkv.request import Namespace
 

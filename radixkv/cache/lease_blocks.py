@@ -5,7 +5,8 @@ from __future__ import annotations
 from radixkv.cache.block_pool import BlockPool
 from radixkv.cache.in_flight import announce, withdraw
 from radixkv.cache.lease import Lease
-from radixkv.cache.radix_tree import TOKEN_BYTES, RadixTree
+from radixkv.cache.radix_node import TOKEN_BYTES
+from radixkv.cache.radix_tree import RadixTree
 from radixkv.cache.results import CacheCounters
 
 

@@ -10,8 +10,10 @@ from radixkv.cache.in_flight import announce, announced_end
 from radixkv.cache.integrity import check_cache
 from radixkv.cache.lease import Lease, LeaseReleased
 from radixkv.cache.lease_blocks import LeaseBlocks
-from radixkv.cache.radix_tree import TOKEN_BYTES, Edge, Match, RadixNode, RadixTree
+from radixkv.cache.radix_node import TOKEN_BYTES, Edge, Match, RadixNode
+from radixkv.cache.radix_tree import RadixTree
 from radixkv.cache.results import CacheCounters, CacheStats, Explanation, Lookup
+from radixkv.cache.revocable import RevocableLeases
 from radixkv.errors import OutOfBlocks
 from radixkv.request import Namespace
 from radixkv.step_plan import BlockCopy
@@ -40,7 +42,7 @@ class PrefixCache:
         self.pool = BlockPool(num_blocks)
         self.tree = RadixTree(self.pool, block_size, policy or LeastRecentlyUsed())
         self.leases: dict[int, Lease] = {}
-        self.revocable: dict[int, Lease] = {}  # oldest first
+        self._revocable = RevocableLeases(self.pool, self.tree)
         self._counters = CacheCounters()
         self._blocks = LeaseBlocks(self.pool, self.tree, self._counters)
 
@@ -56,6 +58,18 @@ class PrefixCache:
             return Lookup(0, 0)
         end = announced_end(match.path, data, self.tree.stride) // TOKEN_BYTES
         return Lookup(match.tokens, max(0, min(end, limit) - match.tokens))
+
+    def has_room(self, tokens: TokenArray, namespace: Namespace, *, max_hit: int | None = None, spare: int = 0) -> bool:
+        """Whether `acquire`, then `extend` for all of `tokens`, will find its blocks, with `spare` blocks left over.
+
+        Exact, at the cost of cached blocks and revocable leases if need be: what counts against the blocks needed is
+        the part of the hit that leases in use hold, for all else of the hit is no longer to be had when it is taken.
+        Mutates nothing. O(path nodes), and O(revocable leases) where it is close.
+        """
+        data = tokens[: self._hit_limit(tokens, max_hit)].tobytes()
+        match = self.tree.match(namespace, data) if self.enabled else None
+        needed = -(-len(tokens) // self.block_size) + spare
+        return self._revocable.can_free(needed - (self.tree.used_on(match) if match else 0))
 
     def acquire(
         self,
@@ -93,15 +107,15 @@ class PrefixCache:
         """Make the next `num_tokens` slots after `lease.length` writable: call it before each step that writes.
 
         Adds blocks to the table. A partial tail that others can read (the tree, a fork, unless this lease is its last
-        holder) is replaced by a fresh block and a queued copy. A lease on hold is in use again. Raises OutOfBlocks,
-        then the lease is unchanged; revocable leases may have been released and cached blocks evicted.
+        holder) is replaced by a fresh block and a queued copy. A lease on hold is in use again. Raises OutOfBlocks when
+        evicting and revoking would not give enough blocks; nothing has changed then.
         """
         self._check_live(lease)
         used, tail_tokens = divmod(lease.length, self.block_size)
         missing = max(0, -(-(lease.length + num_tokens) // self.block_size) - len(lease.block_table))
         copy_tail = num_tokens > 0 and tail_tokens > 0 and self._blocks.tail_shared(lease)
         blocks = self._allocate(missing + copy_tail, lease)
-        self.revocable.pop(lease.lease_id, None)
+        self._revocable.discard(lease)
         if copy_tail:
             self._blocks.replace_tail(lease, used, tail_tokens, blocks.pop())
         lease.block_table += blocks
@@ -118,6 +132,7 @@ class PrefixCache:
         if not tokens:
             return
         self._check_writable(lease, len(tokens))
+        self._revocable.discard(lease)
         data = lease.tail + tokens.tobytes()
         whole = len(data) - len(data) % self.tree.stride
         if whole:
@@ -158,7 +173,8 @@ class PrefixCache:
         if length < lease.length:
             self._blocks.end_announcement(lease)
         same_block = length // self.block_size == lease.length // self.block_size
-        self._blocks.shrink(lease, -(-length // self.block_size))
+        with self._revocable.changing(lease):
+            self._blocks.shrink(lease, -(-length // self.block_size))
         tail = lease.tail if same_block else self.tree.last_block(lease.tip)
         lease.tail = tail[: length % self.block_size * TOKEN_BYTES]
         lease.length, lease.writing = length, False
@@ -174,12 +190,12 @@ class PrefixCache:
         if not self.enabled:
             self.release(lease)
             return
+        self._revocable.discard(lease)
         self._blocks.end_announcement(lease)
         self._blocks.shrink(lease, -(-lease.length // self.block_size))
         self._blocks.publish_tail(lease)
         lease.writing = False
-        self.revocable.pop(lease.lease_id, None)
-        self.revocable[lease.lease_id] = lease
+        self._revocable.add(lease)
 
     def release(self, lease: Lease, *, publish_tail: bool = True) -> None:
         """End a lease at any moment; again is harmless. What it computed stays cached, unless told so without its tail.
@@ -189,6 +205,7 @@ class PrefixCache:
         if lease.released:
             return
         self._check_live(lease)
+        self._revocable.discard(lease)
         self._blocks.end_announcement(lease)
         if publish_tail:
             self._blocks.publish_tail(lease)
@@ -198,7 +215,6 @@ class PrefixCache:
         lease.block_table.clear()
         lease.released = True
         del self.leases[lease.lease_id]
-        self.revocable.pop(lease.lease_id, None)
 
     def take_copies(self) -> tuple[BlockCopy, ...]:
         """All copies queued since the last call. Run them, in order, before any KV write of the next step.
@@ -251,7 +267,7 @@ class PrefixCache:
             cached_blocks=cached,
             cached_tokens=self.tree.num_tokens,
             leases=len(self.leases),
-            revocable_leases=len(self.revocable),
+            revocable_leases=len(self._revocable),
             hit_tokens=counters.hit_tokens,
             miss_tokens=counters.miss_tokens,
             resumed_hit_tokens=counters.resumed_hit_tokens,
@@ -265,7 +281,7 @@ class PrefixCache:
 
     def check_integrity(self) -> None:
         """Raise AssertionError, with every lease and its blocks, unless all books agree. O(everything): for tests."""
-        check_cache(self.pool, self.tree, self.leases, self.revocable)
+        check_cache(self.pool, self.tree, self.leases, self._revocable.by_id)
 
     def _hit_limit(self, tokens: TokenArray, max_hit: int | None) -> int:
         if max_hit is not None and max_hit < 0:
@@ -357,18 +373,21 @@ class PrefixCache:
         return self.pool.allocate(count)
 
     def _reclaim(self, count: int, keep: Lease) -> None:
+        """Bring the free blocks up to `count`: evict, then revoke the oldest holds, no more of either than needed.
+
+        Raises OutOfBlocks, before anything has changed, where that would not be enough.
+        """
         pool = self.pool
-        revocable = [lease for lease in self.revocable.values() if lease is not keep]
-        if revocable or count <= pool.num_free + self.tree.evictable_blocks:
-            self.evict(count - pool.num_free)
-        for lease in revocable:
-            if pool.num_free >= count:
-                break
-            self.release(lease)
-            self._counters.revoked_leases += 1
-            self.evict(count - pool.num_free)
-        if pool.num_free < count:
+        if not self._revocable.can_free(count, keep):
             raise OutOfBlocks(count, pool.num_free, self.tree.evictable_blocks)
+        self.evict(count - pool.num_free)
+        for lease in list(self._revocable.by_id.values()) if pool.num_free < count else ():
+            if lease is not keep:
+                self.release(lease)
+                self._counters.revoked_leases += 1
+                self.evict(count - pool.num_free)
+            if pool.num_free >= count:
+                return
 
 
 def _next_token(edge: Edge) -> int | None:

@@ -5,7 +5,8 @@ Shape (docs/decisions/0003-radix-tree-shape.md):
   block border and comes with its blocks; only the last block of a leaf may be partial.
 - A node keeps its children sorted by their first block's tokens (`keys`). No key is a prefix of a sibling's, so the
   child that shares most tokens with a query is next to the query's place in that order: one bisection.
-- A hold counts on every node from a lease's tip up to the root. What nobody holds can be evicted, leaves first.
+- A hold counts on every node from a lease's tip up to the root. What nobody holds can be evicted, leaves first; what
+  only leases on hold have (`holds == idle`) can be evicted once they are revoked.
 - A node that was cut off (cleared, or displaced by a fuller block) while held is `detached`: no look-up
   finds it, and its blocks are freed with its last hold. What is published below it is detached too.
 """
@@ -14,92 +15,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
 
 from radixkv.cache.block_pool import BlockPool
 from radixkv.cache.eviction import EvictionOrder, EvictionPolicy
+from radixkv.cache.radix_node import TOKEN_BYTES, Edge, Inserted, Match, RadixNode, common_prefix
 from radixkv.request import Namespace
-from radixkv.tokens import NO_TOKENS
-
-if TYPE_CHECKING:
-    from radixkv.cache.lease import Lease
-
-TOKEN_BYTES: Final = NO_TOKENS.itemsize
-
-
-class RadixNode:
-    """A run of tokens with its blocks. Only the tree changes it."""
-
-    __slots__ = (
-        "announced",
-        "blocks",
-        "children",
-        "detached",
-        "holds",
-        "keys",
-        "label",
-        "last_used",
-        "namespace",
-        "parent",
-        "ticket",
-    )
-
-    def __init__(self, parent: RadixNode | None, label: bytes, blocks: list[int], namespace: Namespace) -> None:
-        self.parent = parent
-        self.label = label
-        self.blocks = blocks
-        self.namespace = namespace
-        self.keys: list[bytes] = []  # of the children: tokens of their first block, sorted
-        self.children: list[RadixNode] = []
-        self.holds = 0
-        self.last_used = 0  # tick
-        self.ticket = 0  # its entry in the eviction order; 0: none
-        self.detached = False
-        self.announced: dict[bytes, list[Lease]] | None = None  # next block's tokens -> leases that compute it
-
-
-class Edge(NamedTuple):
-    """The child that shares most tokens with a query, and how many bytes (whole tokens) of its label it shares."""
-
-    node: RadixNode
-    common: int
-
-
-class Match(NamedTuple):
-    """How far the tree knows a query: `path` (root first) is matched whole, `matched` bytes; then a part of `edge`."""
-
-    path: list[RadixNode]
-    matched: int
-    edge: Edge | None
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of the query that the tree has."""
-        return (self.matched + (self.edge.common if self.edge else 0)) // TOKEN_BYTES
-
-
-class Inserted(NamedTuple):
-    """Where inserted tokens are in the tree: their last node, now held, and the blocks that have them."""
-
-    tip: RadixNode
-    blocks: list[int]
-
-
-def common_prefix(label: bytes, data: bytes, start: int) -> int:
-    """Bytes, in whole tokens, that `label` and `data[start:]` have in common at their beginning.
-
-    O(common) bytes compared, in O(log) pieces.
-    """
-    if data.startswith(label, start):
-        return len(label)
-    low, high = 0, min(len(label), len(data) - start)
-    while low < high:  # label[:low] is common, label[:high + 1] is not
-        middle = (low + high + 1) // 2
-        if label[low:middle] == data[start + low : start + middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low - low % TOKEN_BYTES
 
 
 class RadixTree:
@@ -112,6 +32,7 @@ class RadixTree:
         self.order = EvictionOrder(policy)
         self.num_tokens = 0  # that a look-up can find
         self.held_blocks = 0  # blocks of held nodes, detached ones included
+        self.used_blocks = 0  # of them: those that a lease in use holds, which cannot be revoked
         self.clock = 0
         self.evicted_blocks = 0  # ever
 
@@ -119,6 +40,11 @@ class RadixTree:
     def evictable_blocks(self) -> int:
         """Blocks that nobody holds; below an unheld node nothing is held, so all of them can go."""
         return self.pool.num_tree - self.held_blocks
+
+    @property
+    def idle_blocks(self) -> int:
+        """Blocks that no lease in use holds: those that can be evicted now or once leases on hold are revoked."""
+        return self.pool.num_tree - self.used_blocks
 
     def match(self, namespace: Namespace, data: bytes) -> Match | None:
         """The longest match of `data`, None where the namespace is empty. Mutates nothing. O(path log children)."""
@@ -138,6 +64,12 @@ class RadixTree:
             start += len(label)
             node = child
         return Match(path, start, self.nearest(node, data, start) if start < end else None)
+
+    def used_on(self, match: Match) -> int:
+        """Whole blocks of a match that a lease in use holds. O(path)."""
+        blocks = sum([len(node.blocks) for node in match.path if node.holds > node.idle])
+        edge = match.edge
+        return blocks + (edge.common // self.stride if edge and edge.node.holds > edge.node.idle else 0)
 
     def nearest(self, node: RadixNode, data: bytes, start: int) -> Edge | None:
         """The child of `node` that shares most tokens with `data[start:]`, None without children. Mutates nothing."""
@@ -175,7 +107,8 @@ class RadixTree:
         assert parent is not None, "a root has nothing to split"
         assert 0 < num_blocks < len(node.blocks), "both parts need a block"
         upper = RadixNode(parent, node.label[:cut], node.blocks[:num_blocks], node.namespace)
-        upper.holds, upper.last_used, upper.detached = node.holds, node.last_used, node.detached
+        upper.holds, upper.idle = node.holds, node.idle
+        upper.last_used, upper.detached = node.last_used, node.detached
         parent.children[bisect_left(parent.keys, self._key(node))] = upper
         node.parent, node.label, node.blocks = upper, node.label[cut:], node.blocks[num_blocks:]
         upper.keys.append(self._key(node))
@@ -208,39 +141,50 @@ class RadixTree:
 
     def hold(self, node: RadixNode, count: int = 1) -> None:
         """Hold one node `count` times more; its ancestors must be held already."""
-        if not node.holds:
-            self.held_blocks += len(node.blocks)
-            self.order.discard(node)
+        if node.holds == node.idle:
+            self._now_used(node)
         node.holds += count
 
     def hold_path(self, path: list[RadixNode], count: int = 1) -> None:
         """Hold a path from its root and refresh its recency. O(path)."""
         self.clock += 1
         for node in path:
-            if not node.holds:
-                self.held_blocks += len(node.blocks)
-                if node.ticket:
-                    self.order.discard(node)
+            if node.holds == node.idle:
+                self._now_used(node)
             node.holds += count
             node.last_used = self.clock
 
     def release_path(self, tip: RadixNode) -> None:
-        """Give up one hold on the path to `tip` and refresh its recency. O(path)."""
+        """Give up one hold, of a lease in use, on the path to `tip` and refresh its recency. O(path)."""
         self.clock += 1
         node: RadixNode | None = tip
         while node is not None:
             parent = node.parent
             node.last_used = self.clock
             node.holds -= 1
-            if not node.holds:
-                self._unheld(node)
+            if node.holds == node.idle:
+                self._now_idle(node)
             node = parent
 
+    def rest_path(self, tip: RadixNode) -> None:
+        """A lease in use that holds the path to `tip` may be revoked from now on. O(path)."""
+        for node in self.path(tip):
+            node.idle += 1
+            if node.holds == node.idle:
+                self.used_blocks -= len(node.blocks)
+
+    def use_path(self, tip: RadixNode) -> None:
+        """Undo `rest_path`. O(path)."""
+        for node in self.path(tip):
+            if node.holds == node.idle:
+                self.used_blocks += len(node.blocks)
+            node.idle -= 1
+
     def release_node(self, node: RadixNode) -> None:
-        """Give up one hold on one node, the lowest that its lease holds."""
+        """Give up one hold, of a lease in use, on one node, the lowest that its lease holds."""
         node.holds -= 1
-        if not node.holds:
-            self._unheld(node)
+        if node.holds == node.idle:
+            self._now_idle(node)
 
     def release_between(self, node: RadixNode, above: RadixNode) -> None:
         """Give up one hold on each node from `node` up to, but without, its ancestor `above`."""
@@ -318,6 +262,7 @@ class RadixTree:
     def _append(self, tip: RadixNode, label: bytes, blocks: list[int]) -> RadixNode:
         self.pool.publish(blocks)
         self.held_blocks += len(blocks)
+        self.used_blocks += len(blocks)
         if not tip.detached:
             self.num_tokens += len(label) // TOKEN_BYTES
         if tip.holds == 1 and tip.blocks and not tip.keys:  # a leaf that its lease alone holds grows in place
@@ -342,7 +287,18 @@ class RadixTree:
             self.num_tokens -= len(leaf.label) // TOKEN_BYTES
             leaf.detached = True
 
-    def _unheld(self, node: RadixNode) -> None:
+    def _now_used(self, node: RadixNode) -> None:
+        """Nobody held the node, or only leases on hold; the caller adds a hold of a lease in use."""
+        self.used_blocks += len(node.blocks)
+        if not node.holds:
+            self.held_blocks += len(node.blocks)
+            self.order.discard(node)
+
+    def _now_idle(self, node: RadixNode) -> None:
+        """The last hold of a lease in use is gone from the node."""
+        self.used_blocks -= len(node.blocks)
+        if node.holds:
+            return
         self.held_blocks -= len(node.blocks)
         if node.detached:
             self._unlist(node)

@@ -128,11 +128,11 @@ class Placement:
 
     def _start(self, entry: Waiting, budget: int) -> bool:
         """Admit a sequence if the pool has room for all its tokens; False, and nothing has changed, if it has not."""
-        lease = self._acquire(entry) if self._has_room(entry) else None
-        if lease is None:
+        if not self._has_room(entry.sequence):
             self._short = True
             return False
         sequence = entry.sequence
+        lease = self._acquire(sequence, resumed=entry.resumed_from is not None)
         self.waiting.remove(sequence.sequence_id)
         running = Running(sequence, lease, entry.group)
         running.granted = min(running.remaining, budget)
@@ -143,42 +143,24 @@ class Placement:
             self.recomputed_tokens += max(entry.resumed_from - lease.length, 0)
         return True
 
-    def _acquire(self, entry: Waiting) -> Lease | None:
-        """A lease with room for all tokens of a sequence; None where the pool has none.
-
-        The second try is content with whole blocks: a queued copy keeps its source, one block more than the
-        sequence itself needs. That try cannot fail while nothing else runs.
-        """
-        sequence = entry.sequence
-        max_hit = sequence.max_hit()
-        for alone in (False, not self.batch):
-            lease = self._cache.acquire(
-                sequence.tokens,
-                sequence.request.namespace,
-                owner=sequence.owner,
-                max_hit=max_hit,
-                resumed=entry.resumed_from is not None,
-            )
-            try:
-                self._cache.extend(lease, len(sequence.tokens) - lease.length)
-            except OutOfBlocks:
-                max_hit = lease.length - lease.length % self._cache.block_size
-                self._cache.release(lease, publish_tail=False)
-                if alone:
-                    raise
-            else:
-                return lease
-        return None
-
-    def _has_room(self, entry: Waiting) -> bool:
+    def _has_room(self, sequence: Sequence) -> bool:
         """Whether there are blocks for all tokens of a sequence and a spare one for each running sequence.
 
-        How many blocks revocable holds would give is known only to who tries.
+        While nothing runs there always are: whatever leases the scheduler has then can be revoked.
         """
-        stats = self._cache.stats()
-        if not self.batch or stats.revocable_leases:
-            return True
-        sequence = entry.sequence
-        blocks = -(-len(sequence.tokens) // self._cache.block_size) - entry.hit_tokens // self._cache.block_size
         spare = self.batch.slots + 1 + sequence.unborn
-        return blocks + spare <= stats.available_blocks
+        return not self.batch or self._cache.has_room(
+            sequence.tokens, sequence.request.namespace, max_hit=sequence.max_hit(), spare=spare
+        )
+
+    def _acquire(self, sequence: Sequence, *, resumed: bool) -> Lease:
+        """A lease with blocks for all tokens of a sequence for which there is room."""
+        lease = self._cache.acquire(
+            sequence.tokens,
+            sequence.request.namespace,
+            owner=sequence.owner,
+            max_hit=sequence.max_hit(),
+            resumed=resumed,
+        )
+        self._cache.extend(lease, len(sequence.tokens) - lease.length)
+        return lease

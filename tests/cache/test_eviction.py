@@ -6,7 +6,7 @@ import pytest
 
 from cache_model import CheckedCache, ModelLease, token_ids
 from radixkv.cache import EvictionPolicy, PrefixCache
-from radixkv.cache.radix_tree import RadixNode
+from radixkv.cache.radix_node import RadixNode
 from radixkv.errors import OutOfBlocks
 from radixkv.request import Namespace
 from radixkv.tokens import token_array
@@ -134,10 +134,60 @@ def test_leases_on_hold_are_revoked_oldest_first_before_blocks_run_out(make_cach
     assert newer.lease.block_table == []
     assert not oldest.lease.released
     assert checked.cache.stats().revoked_leases == 1
-    with pytest.raises(OutOfBlocks, match="3 needed, 1 free, 0 evictable"):
+    with pytest.raises(OutOfBlocks, match="3 needed, 0 free, 0 evictable"):
         checked.cache.extend(working.lease, 12)
+    checked.check()
+    assert not oldest.lease.released, "revoking it would not have been enough"
+    assert checked.extend(working, 4)
     assert oldest.lease.released
     checked.check()
+
+
+def test_only_as_many_holds_are_revoked_as_are_needed_oldest_first(make_cache) -> None:
+    checked = make_cache(6)
+    holds = [run(checked, letter * 4) for letter in (b"A", b"B", b"C", b"D")]
+    checked.release(run(checked, b"EEEE"))
+    for model in holds:
+        checked.hold(model)
+    run(checked, bytes(range(16)))
+    assert [model.lease.released for model in holds] == [True, True, False, False]
+    assert checked.cache.stats().evicted_blocks == 3
+
+
+def test_out_of_blocks_changes_nothing(make_cache) -> None:
+    checked = make_cache(6)
+    checked.release(run(checked, b"cached__"))
+    held, working = run(checked, b"held"), run(checked, b"work")
+    checked.hold(held)
+    before = checked.cache.stats()
+    assert not checked.extend(working, 21)
+    assert checked.cache.stats() == before
+    assert not checked.extend(held, 21), "nor does it for a lease on hold, whose own blocks are no help"
+    assert checked.cache.stats() == before
+    assert checked.extend(working, 20)
+    assert held.lease.released
+
+
+def test_room_for_a_prompt_is_exact(make_cache) -> None:
+    """Of the hit only what leases in use hold spares blocks; all else of it is no longer to be had once it is taken."""
+    for prompt, spare, room in (
+        (b"heldcached__more", 0, True),
+        (b"worktobedonebyit", 1, True),
+        (b"worktobedonebyit", 2, False),
+        (b"heldtobedonebyits", 0, False),
+        (b"new_", 3, True),
+        (b"new_", 4, False),
+    ):
+        checked = make_cache(5)
+        held, working = run(checked, b"held"), run(checked, b"work")
+        checked.release(run(checked, b"cach"))
+        checked.hold(held)
+        assert checked.cache.has_room(token_ids(prompt), ONE, spare=spare) == room, prompt
+        blocks = -(-len(prompt) // 4) + spare
+        model = checked.acquire(prompt, ONE)
+        assert checked.extend(model, blocks * 4 - model.lease.length) == room, prompt
+        assert not working.lease.released
+        checked.check()
 
 
 def test_a_lease_that_is_extended_again_is_not_revocable_any_more(make_cache) -> None:

@@ -89,3 +89,42 @@ def test_with_the_cache_disabled_there_are_no_holds() -> None:
     simulation.drain()
     assert simulation.scheduler.stats().holds == 0
     simulation.assert_drained()
+
+
+def test_a_request_that_does_not_fit_yet_costs_no_hold_and_no_cached_block_and_is_counted_once() -> None:
+    simulation = Simulation(16, 4)
+    for each in (
+        request("held", range(2, 14), hold="context", max_tokens=0),
+        request("old", range(30, 42), max_tokens=0),
+    ):
+        simulation.add(each)
+        simulation.drain()
+    runs, waits = request("runs", range(50, 66), max_tokens=20), request("waits", range(10, 66), max_tokens=2)
+    simulation.add(runs, waits)
+    for _ in range(3):
+        simulation.step()
+        stats = simulation.cache.stats()
+        assert (stats.evicted_blocks, stats.revoked_leases) == (0, 0)
+        assert (simulation.scheduler.stats().holds, simulation.scheduler.stats().waiting) == (1, 1)
+        assert stats.hit_tokens + stats.miss_tokens == 12 + 12 + 16
+    simulation.drain()
+    simulation.assert_as_if_alone(runs)
+    simulation.assert_as_if_alone(waits)
+    stats = simulation.cache.stats()
+    assert stats.hit_tokens + stats.miss_tokens == 12 + 12 + 16 + 56
+    assert stats.revoked_leases == 1
+
+
+def test_only_as_many_holds_go_as_a_request_needs_the_oldest_first() -> None:
+    simulation = Simulation(16, 4)
+    for number in range(4):
+        prompt = range(2 + 20 * number, 14 + 20 * number)
+        simulation.add(request(f"context {number}", prompt, hold=str(number), max_tokens=0))
+        simulation.drain()
+    simulation.add(request("runs", [90], max_tokens=6))
+    simulation.step()
+    simulation.add(request("fits", range(60, 88), max_tokens=1))
+    simulation.step()
+    held = {lease.owner for lease in simulation.cache.leases.values()}
+    assert held == {"context 2/0", "context 3/0", "runs/0"}
+    assert simulation.cache.stats().revoked_leases == 2
