@@ -7,9 +7,11 @@ frozen and hold nothing but ints, floats, strings and tuples.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import partial
+from types import MappingProxyType
 
 from radixkv.errors import InvalidRequest
 from radixkv.tokens import TokenArray
@@ -17,6 +19,7 @@ from radixkv.tokens import TokenArray
 MAX_SEED = 2**63 - 1
 MAX_STOP_STRINGS = 64
 MAX_LOGPROBS = 100
+MAX_TOKEN_ID = 2**31 - 1
 
 
 class FinishReason(StrEnum):
@@ -43,7 +46,8 @@ class Namespace:
 class SamplingParams:
     """How tokens are chosen and when generation ends. Checked when made; a bad value raises InvalidRequest.
 
-    Defaults are the language's: temperature 1, nothing cut off.
+    `stop` may be given as one string or a list, `stop_token_ids` as a list: they become tuples. `logit_bias` is copied
+    and read-only from then on. Defaults are the language's: temperature 1, nothing cut off.
 
     `seed` None means that the engine draws one and reports it. Noise depends on
     (seed, choice index, position) alone. `repetition_penalty` looks at prompt and output
@@ -60,7 +64,7 @@ class SamplingParams:
     repetition_penalty: float = 1.0
     frequency_penalty: float = 0.0
     presence_penalty: float = 0.0
-    logit_bias: Mapping[int, float] = field(default_factory=dict)
+    logit_bias: Mapping[int, float] = field(default_factory=dict, hash=False)  # a mapping has no hash; equality sees it
     seed: int | None = None
     n: int = 1
     max_tokens: int = 256
@@ -88,24 +92,72 @@ class SamplingParams:
         for name in ("logprobs", "prompt_logprobs"):
             if getattr(self, name) is not None:
                 _check_int(name, getattr(self, name), 0, MAX_LOGPROBS)
-        _check_stops(self.stop)
-        for token_id in self.stop_token_ids:
-            _check_int("stop_token_ids", token_id, 0, 2**31 - 1)
-        for token_id, bias in self.logit_bias.items():
-            _check_int("logit_bias token id", token_id, 0, 2**31 - 1)
-            _check_number(f"logit_bias[{token_id}]", bias, -100.0, 100.0)
+        for name in ("ignore_eos", "include_stop"):
+            _check_bool(name, getattr(self, name))
+        object.__setattr__(self, "stop", _checked_stops(self.stop))
+        object.__setattr__(self, "stop_token_ids", _checked_ids("stop_token_ids", self.stop_token_ids))
+        object.__setattr__(self, "logit_bias", _checked_bias(self.logit_bias))
+
+    def __reduce__(self) -> tuple[Callable[[], SamplingParams], tuple[()]]:
+        """Pickled and copied as its fields, for the read-only view of the bias has no pickle of its own."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return partial(SamplingParams, **(values | {"logit_bias": dict(self.logit_bias)})), ()
 
     @property
     def greedy(self) -> bool:
         """Whether the likeliest token is taken without noise."""
         return self.temperature == 0.0
 
+    @property
+    def looks_at_prompt(self) -> bool:
+        """Whether a penalty looks at the prompt's ids."""
+        return self.repetition_penalty != 1.0
 
-def _check_stops(stop: tuple[str, ...]) -> None:
-    if not isinstance(stop, tuple) or any(not isinstance(text, str) or not text for text in stop):
-        raise InvalidRequest("stop", stop, "a tuple of non-empty strings")
-    if len(stop) > MAX_STOP_STRINGS:
-        raise InvalidRequest("stop", f"{len(stop)} strings", f"at most {MAX_STOP_STRINGS}")
+    @property
+    def counts_output(self) -> bool:
+        """Whether a penalty counts the generated ids."""
+        return self.frequency_penalty != 0.0 or self.presence_penalty != 0.0
+
+    @property
+    def looks_at_output(self) -> bool:
+        """Whether a penalty looks at the generated ids."""
+        return self.looks_at_prompt or self.counts_output
+
+    @property
+    def changes_logits(self) -> bool:
+        """Whether bias or penalties move logits."""
+        return bool(self.logit_bias) or self.looks_at_output
+
+
+def _checked_stops(stop: object) -> tuple[str, ...]:
+    texts = (stop,) if isinstance(stop, str) else stop
+    if not isinstance(texts, tuple | list) or any(not isinstance(text, str) or not text for text in texts):
+        raise InvalidRequest("stop", stop, "a non-empty string, or a tuple or list of them")
+    if len(texts) > MAX_STOP_STRINGS:
+        raise InvalidRequest("stop", f"{len(texts)} strings", f"at most {MAX_STOP_STRINGS}")
+    return tuple(texts)
+
+
+def _checked_ids(name: str, ids: object) -> tuple[int, ...]:
+    if not isinstance(ids, tuple | list):
+        raise InvalidRequest(name, ids, "a tuple or list of token ids")
+    for token_id in ids:
+        _check_int(name, token_id, 0, MAX_TOKEN_ID)
+    return tuple(ids)
+
+
+def _checked_bias(biases: object) -> Mapping[int, float]:
+    if not isinstance(biases, Mapping):
+        raise InvalidRequest("logit_bias", biases, "a mapping from token id to a number from -100 to 100")
+    for token_id, bias in biases.items():
+        _check_int("logit_bias token id", token_id, 0, MAX_TOKEN_ID)
+        _check_number(f"logit_bias[{token_id}]", bias, -100.0, 100.0)
+    return MappingProxyType(dict(biases))
+
+
+def _check_bool(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise InvalidRequest(name, value, "True or False")
 
 
 def _check_int(name: str, value: object, low: int, high: int) -> None:

@@ -9,19 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from radixkv.request import SamplingParams
 from radixkv.runner.step_tensors import ids_array
 from radixkv.step_plan import SamplingState
-
-
-def changes_logits(params: SamplingParams) -> bool:
-    """Whether bias or penalties move this request's logits."""
-    return bool(params.logit_bias) or params.repetition_penalty != 1.0 or penalises_output(params)
-
-
-def penalises_output(params: SamplingParams) -> bool:
-    """Whether counts of generated tokens matter."""
-    return params.frequency_penalty != 0.0 or params.presence_penalty != 0.0
 
 
 def change_logits(row: Tensor, state: SamplingState) -> None:
@@ -30,9 +19,9 @@ def change_logits(row: Tensor, state: SamplingState) -> None:
     if params.logit_bias:
         ids = torch.tensor(list(params.logit_bias), device=row.device)
         row[ids] += torch.tensor(list(params.logit_bias.values()), dtype=row.dtype, device=row.device)
-    if params.repetition_penalty != 1.0:
+    if params.looks_at_prompt:
         _penalise_repetition(row, state)
-    if penalises_output(params) and len(state.output_ids):
+    if params.counts_output and len(state.output_ids):
         _penalise_output(row, state)
 
 

@@ -29,7 +29,7 @@ from radixkv.request import TokenLogprob
 from radixkv.runner.cutoffs import cuts_off, thresholds
 from radixkv.runner.logprobs import LogprobQuery, answer_queries
 from radixkv.runner.noise import Words, gumbel_noise, noise_words
-from radixkv.runner.penalties import ban, change_logits, changes_logits
+from radixkv.runner.penalties import ban, change_logits
 from radixkv.step_plan import SamplingState
 
 
@@ -49,7 +49,7 @@ def sample(logits: Tensor, states: Sequence[SamplingState]) -> list[Sampled]:
     """
     errors = _check_ids(states, logits.shape[1])
     for row, state in enumerate(states):
-        if changes_logits(state.params) and row not in errors:
+        if state.params.changes_logits and row not in errors:
             change_logits(logits[row], state)
     asking = [row for row, state in enumerate(states) if state.params.logprobs is not None]
     distributions = logits[asking]  # a copy, before bans and cuts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from radixkv.request import SamplingParams
 from radixkv.scheduler.running import Running
 from radixkv.sequence import Sequence
 from radixkv.step_plan import SamplingState, SequencePlan, Target
@@ -33,17 +32,12 @@ def sampling_state(sequence: Sequence) -> SamplingState:
     """What the sampler needs for the next token; prompt and output only where a penalty looks at them."""
     request = sequence.request
     params = request.sampling
-    penalised = _penalises(params)
     return SamplingState(
         params,
         request.seed,
         sequence.choice,
         sequence.num_output,
-        request.prompt if params.repetition_penalty != 1.0 else NO_TOKENS,
-        sequence.output_ids if penalised else NO_TOKENS,
+        request.prompt if params.looks_at_prompt else NO_TOKENS,
+        sequence.output_ids if params.looks_at_output else NO_TOKENS,
         sequence.banned_ids,
     )
-
-
-def _penalises(params: SamplingParams) -> bool:
-    return params.repetition_penalty != 1.0 or params.frequency_penalty != 0.0 or params.presence_penalty != 0.0
