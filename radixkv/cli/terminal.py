@@ -23,4 +23,5 @@ def visible(text: str) -> str:
 def say(text: str, *, err: bool = False, end: str = "\n") -> None:
     """Print to stdout or stderr: as it is into a file or a pipe, `visible` on a terminal."""
     stream = sys.stderr if err else sys.stdout
-    click.echo((visible(text) if stream.isatty() else text) + end, file=stream, nl=False)
+    shown = visible(text) if stream.isatty() else text
+    click.echo(shown + end, file=stream, nl=False, color=True)  # color: click must not take escapes out of a pipe

@@ -26,10 +26,12 @@ Run = Callable[..., Outcome]
 
 @pytest.fixture
 def radixkv(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Run `radixkv ARGUMENTS…` as its entry point does."""
+    """Run `radixkv ARGUMENTS…` as its entry point does; with `terminal`, both streams say that they are one."""
 
-    def run(*arguments: str) -> Outcome:
+    def run(*arguments: str, terminal: bool = False) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["radixkv", *arguments])
+        for stream in (sys.stdout, sys.stderr):
+            monkeypatch.setattr(stream, "isatty", lambda: terminal)
         with pytest.raises(SystemExit) as end:
             main()
         streams = capfd.readouterr()
