@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from radixkv import __version__
+from radixkv.engine.machine import usable_cores
+from radixkv.models import ModelFiles
 
 FORK = 'param topic: str\nuser "On @{topic}"\nlet a = fork 3 { assistant gen t with max=4 } join all\nreturn a'
 
@@ -44,12 +49,15 @@ def test_run_reads_an_argument_from_a_file(radixkv, tiny, tmp_path: Path) -> Non
     assert outcome.out.rstrip("\n") == path.read_text(encoding="utf-8")
 
 
-def test_run_writes_a_trace_of_json_lines(radixkv, tiny, tmp_path: Path) -> None:
+def test_run_writes_a_trace_of_json_lines(radixkv, tiny, tiny_llama: Path, tmp_path: Path) -> None:
     trace = tmp_path / "trace.jsonl"
     radixkv("run", "-c", FORK, "-a", "topic=tea", "--seed", "3", "--trace", str(trace), *tiny)
     events = [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
     assert [event["seq"] for event in events] == list(range(len(events)))
-    assert events[0]["event"] == "run.start"
+    start = events[0]
+    assert start["event"] == "run.start"
+    assert (start["version"], start["model"], start["seed"]) == (__version__, tiny_llama.name, 3)
+    assert len(start["namespace"]) == 64, "the digest of the weights"
     assert events[-1]["event"] == "run.end"
     ends = [event for event in events if event["event"] == "gen.end"]
     assert len(ends) == 3
@@ -131,6 +139,54 @@ def test_generate_refuses_a_bad_value_by_name(radixkv, tiny) -> None:
     assert "top_p" in outcome.err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["generate", "Hi", "--regex", "a+"],
+        ["generate", "Hi", "--json-schema", "{}"],
+        ["run", "-c", "return 1", "--tools", "tools.py"],
+        ["run", "-c", "return 1", "--data", "."],
+        ["run", "-c", "return 1", "--deterministic"],
+        ["run", "-c", "return 1", "--weights", "int8"],
+    ],
+)
+def test_what_a_later_version_will_have_is_refused_by_name(radixkv, tiny, arguments: list[str]) -> None:
+    option = next(word for word in arguments if word.startswith("--"))
+    outcome = radixkv(*arguments, *tiny)
+    assert outcome.code == 2
+    assert option.removeprefix("--") in outcome.err
+    assert "not in this version" in outcome.err
+    report = json.loads(radixkv(*arguments, "--json", *tiny).out)
+    assert report["error"]["type"] == "not_in_this_version"
+
+
+def test_news_of_a_first_use_reach_stderr_and_stdout_stays_clean(radixkv, tiny, monkeypatch, tiny_llama: Path) -> None:
+    from radixkv.engine import startup
+
+    files = startup.locate_model(str(tiny_llama))
+
+    def fetch(_name: str, *, progress: Callable[[str], None]) -> ModelFiles:
+        progress("fetching a model (98 MB)")
+        return files
+
+    monkeypatch.setattr(startup, "locate_model", fetch)
+    outcome = radixkv("run", "-c", "return 1", *tiny)
+    assert (outcome.code, outcome.out) == (0, "1\n")
+    assert outcome.err.splitlines()[0] == "fetching a model (98 MB)"
+
+
+def test_a_capped_context_is_said(radixkv, tiny) -> None:
+    outcome = radixkv("run", "-c", "return 1", *tiny, "--kv-memory", "64KiB")
+    assert (outcome.code, outcome.out) == (0, "1\n")
+    assert "context capped to 128 tokens" in outcome.err
+    assert "--kv-memory" in outcome.err
+
+
+def test_a_pipe_gets_the_text_alone(radixkv, tiny) -> None:
+    outcome = radixkv("generate", "Hello", "--max-tokens", "4", "--temperature", "1", *tiny)
+    assert "seed" not in outcome.out + outcome.err
+
+
 def test_settings_come_from_environment_and_file_and_flags_win(
     radixkv, tiny_llama: Path, tmp_path, monkeypatch
 ) -> None:
@@ -169,13 +225,25 @@ def test_doctor_reports_backend_native_module_and_threads(radixkv) -> None:
     report = json.loads(radixkv("doctor", "--json").out)
     assert report["engine"]["attention backend"] == "reference"
     assert report["engine"]["native module"] == "built"
+    assert report["engine"]["threads"] == report["machine"]["cores for this process"] == usable_cores()
     assert report["versions"]["torch"].startswith("2.")
+
+
+def test_doctor_shows_what_an_engine_with_these_settings_would_pick(radixkv, tiny) -> None:
+    engine = json.loads(radixkv("doctor", "--json", "--kv-format", "bf16", "--threads", "1", *tiny).out)["engine"]
+    assert (engine["compute type"], engine["kv format"], engine["threads"]) == ("float32", "bf16", 1)
+    refused = json.loads(radixkv("doctor", "--json", "--kv-format", "fp8_e4m3", *tiny).out)["engine"]
+    assert "What works: KV format fp32, bf16, fp16" in refused["attention backend"]
+
+
+def test_doctor_without_the_model_fetches_nothing(radixkv, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("RADIXKV_CACHE", str(tmp_path))
+    engine = json.loads(radixkv("doctor", "--json").out)["engine"]
+    assert engine["attention backend"] == "reference"
+    assert engine["for"] == "any model (smollm2 is not here)"
+    assert not list(tmp_path.iterdir())
 
 
 def test_models_lists_the_default(radixkv) -> None:
     report = json.loads(radixkv("models", "--json").out)
     assert report["models"][0]["name"] == "smollm2"
-
-
-def test_help_has_examples(radixkv) -> None:
-    assert "radixkv run examples/judge.rkv" in radixkv("run", "--help").out
