@@ -223,7 +223,7 @@ class Scheduler:
             return self._end_unborn(parent, FinishReason.LENGTH)
         siblings = parent.take_siblings()
         places = min(self._placement.slots - self._batch.slots, len(siblings))
-        leases = self._cache.fork(first.lease, places, owner=parent.request.request_id)
+        leases = self._cache.fork(first.lease, places, owner=parent.request.request_id) if places else []
         self._live[parent.request.request_id].update({sibling.choice: sibling for sibling in siblings})
         for sibling, lease in zip(siblings, leases, strict=False):
             self._cache.truncate(lease, parent.prompt_length - 1)

@@ -72,3 +72,11 @@ def test_penalties_get_prompt_and_output_others_get_neither() -> None:
         for plan in simulation.plans
     ]
     assert lengths[3] == [(0, 0), (2, 3), (0, 3)]
+
+
+def test_choices_without_any_place_wait_for_one() -> None:
+    simulation = Simulation(16, 4, max_running=1)
+    simulation.add(each := request("a", range(2, 9), n=3, temperature=1.0, max_tokens=4))
+    simulation.drain()
+    simulation.assert_as_if_alone(each)
+    simulation.assert_drained()
