@@ -184,10 +184,11 @@ class PrefixCache:
 
         From now on the lease is revocable: when the pool is short, such leases are released, oldest hold first, before
         OutOfBlocks is raised; `lease.released` tells. `extend` puts it to use again. A tail that forks
-        share stays private. With the cache disabled this is `release`.
+        share stays private. What no look-up can find is not worth keeping: with the cache
+        disabled, and after a clear, this is `release`.
         """
         self._check_live(lease)
-        if not self.enabled:
+        if self.tree.path(lease.tip)[0].detached:
             self.release(lease)
             return
         self._revocable.discard(lease)

@@ -49,6 +49,12 @@ class HoldTable:
         self._cache.release(hold.lease)
         return True
 
+    def clear(self) -> None:
+        """Give all holds back."""
+        for lease in self.leases():
+            self._cache.release(lease)
+        self._holds.clear()
+
     def cut(self, request_id: str, kept_tokens: int) -> None:
         """Forget what the finished request put after its first `kept_tokens` sampled tokens. O(holds)."""
         for hold in self._holds.values():

@@ -86,10 +86,16 @@ class Scheduler:
             self._placement.pool_eased()
 
     def clear_cache(self) -> int:
-        """Forget every prefix that nobody holds; blocks freed. Running sequences go on."""
-        freed = self._cache.clear()
+        """Forget every prefix and every hold; blocks freed. Running sequences go on with what they have.
+
+        A held context loses nothing but time: its next request computes it again.
+        """
+        free = self._cache.stats().free_blocks
+        self._holds.clear()
+        self._cache.clear()
         self._waiting.end_waits()
-        return freed
+        self._placement.pool_eased()
+        return self._cache.stats().free_blocks - free
 
     # -- steps
 

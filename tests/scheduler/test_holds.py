@@ -128,3 +128,22 @@ def test_only_as_many_holds_go_as_a_request_needs_the_oldest_first() -> None:
     held = {lease.owner for lease in simulation.cache.leases.values()}
     assert held == {"context 2/0", "context 3/0", "runs/0"}
     assert simulation.cache.stats().revoked_leases == 2
+
+
+def test_clearing_the_cache_gives_the_holds_back_and_their_contexts_compute_again() -> None:
+    simulation = Simulation(16, 4)
+    simulation.add(request("a", range(2, 14), hold="context", max_tokens=0))
+    simulation.drain()
+    simulation.add(request("b", range(40, 52), hold="other", max_tokens=4))
+    simulation.step()
+    held_by_b = 3
+    assert simulation.scheduler.clear_cache() == 3
+    stats = simulation.cache.stats()
+    assert (stats.free_blocks, stats.cached_tokens) == (16 - held_by_b, 0)
+    simulation.drain()
+    assert simulation.scheduler.stats().holds == 0, "b ended after the clear: no look-up would find what it has"
+    assert simulation.cache.stats().free_blocks == 16
+    again = request("c", range(2, 20), max_tokens=4)
+    simulation.add(again)
+    simulation.drain()
+    simulation.assert_as_if_alone(again)

@@ -172,7 +172,8 @@ class CheckedCache:
     def hold(self, model: ModelLease) -> None:
         tail_goes = self.tail_is_publishable(model)
         self.cache.hold(model.lease)
-        if not self.enabled:
+        if not model.publishes:
+            assert model.lease.released, "what no look-up can find is not kept"
             self.leases.remove(model)
             return
         self.ended(model, tail_goes)
