@@ -263,10 +263,13 @@ class Scheduler:
         return [last_update(sibling) for sibling in siblings]
 
     def _end(self, running: Running) -> None:
-        """Give a finished sequence's blocks to its hold, or back."""
+        """Give a finished sequence's blocks to its hold, or back. A tail whose copy may not have run is not held."""
         sequence = running.sequence
         if sequence.request.hold is not None and sequence.finish_reason in HELD_AT_THE_END:
             self._batch.remove(running)
+            if running.granted:
+                length = running.lease.length
+                self._cache.truncate(running.lease, length - length % self._cache.block_size)
             self._holds.put(sequence.request.hold, sequence, running.lease)
         else:
             self._placement.release(running)
