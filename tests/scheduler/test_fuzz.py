@@ -90,14 +90,16 @@ class SchedulerLife(RuleBasedStateMachine):
         if (name := self.pick(number)) in self.requests:
             self.simulation.abort(name)
 
-    @rule(number=st.integers(0, 50), fail=st.booleans())
-    def abort_or_fail_in_an_open_step(self, number: int, fail: bool) -> None:
+    @rule(number=st.integers(0, 50), end=st.sampled_from(["abort", "stop", "nothing"]), fail=st.booleans())
+    def end_or_fail_in_an_open_step(self, number: int, end: str, fail: bool) -> None:
         plan = self.simulation.scheduler.schedule()
         if plan is None:
             return
         name = self.pick(number)
-        if name in self.requests:
+        if end == "abort" and name in self.requests:
             self.simulation.abort(name)
+        elif end == "stop":
+            self.stop(number, 0, number)
         if fail:
             updates = self.simulation.scheduler.fail_step(plan)
             self.failed.update(update.request_id for update in updates)
