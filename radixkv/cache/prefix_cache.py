@@ -77,7 +77,7 @@ class PrefixCache:
         namespace: Namespace,
         *,
         owner: str,
-        reason: str = "request",
+        reason: str = "request",  # why the blocks are held, for whoever reads a dump of the leases
         max_hit: int | None = None,
         resumed: bool = False,
     ) -> Lease:
@@ -126,7 +126,7 @@ class PrefixCache:
 
         Where the tree already has a block's tokens the lease adopts the tree's block and its own is freed, in one
         operation. Mutates the block table then. Raises ValueError when `extend` did not make room. O(1) while no
-        block is filled, else O(new blocks).
+        block is filled, else O(new blocks) and one copy of a label of bounded length (GROWN_BLOCKS).
         """
         self._check_live(lease)
         if not tokens:
@@ -179,7 +179,7 @@ class PrefixCache:
         lease.tail = tail[: length % self.block_size * TOKEN_BYTES]
         lease.length, lease.writing = length, False
 
-    def hold(self, lease: Lease) -> None:
+    def hold(self, lease: Lease, *, reason: str = "hold") -> None:
         """Keep the KV of a sequence that pauses: reserved blocks go back and the tail is published too.
 
         From now on the lease is revocable: when the pool is short, such leases are released, oldest hold first, before
@@ -195,7 +195,7 @@ class PrefixCache:
         self._blocks.end_announcement(lease)
         self._blocks.shrink(lease, -(-lease.length // self.block_size))
         self._blocks.publish_tail(lease)
-        lease.writing = False
+        lease.writing, lease.reason = False, reason
         self._revocable.add(lease)
 
     def release(self, lease: Lease, *, publish_tail: bool = True) -> None:

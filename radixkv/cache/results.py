@@ -74,8 +74,3 @@ class CacheStats:
     copies: int
     leases_made: int
     revoked_leases: int
-
-    @property
-    def available_blocks(self) -> int:
-        """Blocks to be had without revoking a lease."""
-        return self.free_blocks + self.cached_blocks

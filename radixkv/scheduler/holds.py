@@ -35,7 +35,7 @@ class HoldTable:
     def put(self, name: str, sequence: Sequence, lease: Lease) -> None:
         """Keep the lease of a finished sequence. A hold of that name is replaced, its blocks released afterwards."""
         earlier = self._holds.pop(name, None)
-        self._cache.hold(lease)
+        self._cache.hold(lease, reason=f"hold {name!r}")
         if not lease.released:
             self._holds[name] = Hold(lease, sequence.request.request_id, sequence.prompt_length)
         if earlier is not None:

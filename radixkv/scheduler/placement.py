@@ -159,6 +159,7 @@ class Placement:
             sequence.tokens,
             sequence.request.namespace,
             owner=sequence.owner,
+            reason="resumed request" if resumed else "request",
             max_hit=sequence.max_hit(),
             resumed=resumed,
         )

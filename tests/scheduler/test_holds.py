@@ -8,6 +8,7 @@ def test_a_hold_keeps_the_blocks_of_a_finished_sequence_until_it_is_released() -
     simulation.add(request("a", range(2, 14), hold="context", max_tokens=6))
     simulation.drain()
     assert simulation.scheduler.stats().holds == 1
+    assert [lease.reason for lease in simulation.cache.leases.values()] == ["hold 'context'"]
     assert simulation.cache.evict(64) == 0
     simulation.scheduler.release_hold("context")
     simulation.scheduler.release_hold("context")
