@@ -15,11 +15,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from typing import Final
 
 from radixkv.cache.block_pool import BlockPool
 from radixkv.cache.eviction import EvictionOrder, EvictionPolicy
 from radixkv.cache.radix_node import TOKEN_BYTES, Edge, Inserted, Match, RadixNode, common_prefix
 from radixkv.request import Namespace
+
+GROWN_BLOCKS: Final = 256  # a leaf of so many blocks grows no more, so that growing copies a label of bounded length
 
 
 class RadixTree:
@@ -265,7 +268,9 @@ class RadixTree:
         self.used_blocks += len(blocks)
         if not tip.detached:
             self.num_tokens += len(label) // TOKEN_BYTES
-        if tip.holds == 1 and tip.blocks and not tip.keys:  # a leaf that its lease alone holds grows in place
+        if (
+            tip.holds == 1 and 0 < len(tip.blocks) < GROWN_BLOCKS and not tip.keys
+        ):  # nobody else has this leaf: it grows
             tip.label += label
             tip.blocks += blocks
             return tip

@@ -6,6 +6,7 @@ import pytest
 
 from cache_model import CheckedCache, ModelLease, token_ids
 from radixkv.cache import LeaseReleased, Lookup, PrefixCache
+from radixkv.cache.radix_tree import GROWN_BLOCKS
 from radixkv.errors import OutOfBlocks
 from radixkv.request import Namespace
 from radixkv.tokens import NO_TOKENS, token_array
@@ -343,3 +344,15 @@ def test_out_of_blocks_tells_the_numbers_and_changes_nothing(make_cache) -> None
         checked.cache.extend(model.lease, 10)
     checked.check()
     assert cached(checked, b"0123") == 4  # it would not have helped, so it was not evicted
+
+
+def test_a_long_decode_makes_few_nodes_of_bounded_length() -> None:
+    cache = PrefixCache(2 * GROWN_BLOCKS + 10, 1)
+    lease = cache.acquire(token_array([0]), Namespace(), owner="decode")
+    tokens = token_array(range(2 * GROWN_BLOCKS + 10))
+    for token in tokens:
+        cache.extend(lease, 1)
+        cache.commit(lease, token_array([token]))
+    assert [len(node.blocks) for node in cache.tree.path(lease.tip)] == [0, GROWN_BLOCKS, GROWN_BLOCKS, 10]
+    cache.check_integrity()
+    assert cache.lookup(tokens, Namespace()).hit_tokens == len(tokens) - 1
