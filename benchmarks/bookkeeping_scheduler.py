@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import time
 from pathlib import Path
@@ -90,6 +91,8 @@ def admission_times(waiting: int) -> list[float]:
 
 def measure() -> dict[str, object]:
     figures: dict[str, object] = {"running": RUNNING, "context_tokens": CONTEXT, "unit": "ms per step"}
+    figures["load_average"] = round(os.getloadavg()[0], 1)  # figures grow with it, although they are process time
+    figures["cores"] = os.cpu_count()
     for name, shared in (("unshared", 0), ("shared", SHARED)):
         for waiting in (0, 2_000):
             figures[f"decode_{name}_{waiting}_waiting"] = summary(step_times(running(shared, waiting)))
