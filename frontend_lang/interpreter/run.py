@@ -56,8 +56,9 @@ class Run:
         """End every task that is left, then release every context that is left."""
         for task in self._tasks:
             task.cancel()
-        while self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        while tasks := tuple(self._tasks):
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._tasks.difference_update(tasks)  # where all were done already, no callback had its turn to do it
         await self.contexts.close()
 
     def tokens_left(self) -> int | None:
