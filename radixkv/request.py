@@ -211,7 +211,12 @@ class TokenLogprob:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one or more engine calls. prompt = cached + computed + restored."""
+    """Tokens of one or more engine calls. prompt = cached + computed + restored.
+
+    Of several choices of a request the first one accounts for the prompt. Each further choice that began adds one
+    prompt token, a computed one: the last, whose logits it needs for itself (a prompt of p tokens with n choices:
+    p + n - 1). What preemption makes the engine compute again is not in here, the scheduler's counters have it.
+    """
 
     prompt_tokens: int = 0
     cached_tokens: int = 0

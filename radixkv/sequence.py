@@ -38,6 +38,7 @@ class Sequence:
         "finish_reason",
         "prompt_length",
         "prompt_reached",
+        "prompt_shared",
         "request",
         "rules",
         "scored_until",
@@ -57,13 +58,14 @@ class Sequence:
         self.prompt_length = len(self.tokens)
         self.cached_tokens = 0  # prompt tokens found in the cache when the sequence first ran
         self.prompt_reached = 0  # prompt tokens that have had KV: cached ones and computed ones
+        self.prompt_shared = 0  # prompt tokens that choice 0 accounts for
         self.scored_until = 0  # targets at prompt positions below this one have been delivered
         self.unborn = 0 if choice else request.sampling.n - 1  # choices that will share this one's computed prompt
         self.finish_reason: FinishReason | None = None
         self.stopped_by: int | str | None = None
 
     def take_siblings(self) -> list[Sequence]:
-        """The choices still unborn, which are born now. They share the prompt and account for none of it."""
+        """The choices still unborn, which are born now. They share the prompt up to its last token."""
         born = [self._sibling(choice) for choice in range(1, self.unborn + 1)]
         self.unborn = 0
         return born
@@ -71,6 +73,7 @@ class Sequence:
     def _sibling(self, choice: int) -> Sequence:
         sibling = Sequence(self.sequence_id + choice, self.request, self.rules, self.arrived, choice)
         sibling.scored_until = sibling.prompt_length
+        sibling.prompt_shared = sibling.prompt_length - 1
         return sibling
 
     @property
@@ -121,18 +124,18 @@ class Sequence:
 
     def reach(self, length: int, *, cached: bool = False) -> None:
         """KV exists now for the first `length` tokens; `cached`: because the first look-up found it."""
-        if self.choice:
-            return
         self.prompt_reached = max(self.prompt_reached, min(length, self.prompt_length))
         if cached:
             self.cached_tokens = self.prompt_reached
 
     def usage(self) -> Usage:
-        """Tokens of this sequence. The prompt counts for choice 0 only, and only as far as it was reached."""
+        """Tokens of this sequence: its own part of the prompt (see Usage), as far as it was reached, and the output."""
+        prompt_tokens = max(self.prompt_reached - self.prompt_shared, 0)
+        cached_tokens = max(self.cached_tokens - self.prompt_shared, 0)
         return Usage(
-            prompt_tokens=self.prompt_reached,
-            cached_tokens=self.cached_tokens,
-            computed_tokens=self.prompt_reached - self.cached_tokens,
+            prompt_tokens=prompt_tokens,
+            cached_tokens=cached_tokens,
+            computed_tokens=prompt_tokens - cached_tokens,
             completion_tokens=self.num_output,
         )
 

@@ -85,5 +85,5 @@ class CompletionBuilder:
         return Choice(index, "".join(built.text), tuple(built.token_ids), ending.reason, logprobs, ending.stopped_by)
 
     def _usage(self) -> Usage:
-        """Summed over the choices; the prompt is part of choice 0's usage alone."""
+        """Summed over the choices."""
         return sum((choice.ending.usage for choice in self.choices), Usage())

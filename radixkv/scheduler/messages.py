@@ -23,8 +23,8 @@ class SequenceUpdate:
 
     `token_ids` never has the end-of-sequence or stop id that ended the sequence. `targets`: prompt logprobs and
     scored targets of this step in position order, at equal position the prompt logprob first. `usage` comes with
-    `finish_reason`; the prompt counts for choice 0 only, and computed tokens count once even where preemption
-    made the engine compute them again. `error` says why a sequence ended with ERROR, where the step itself went well.
+    `finish_reason`; its computed tokens count once even where preemption made the engine compute them
+    again. `error` says why a sequence ended with ERROR, where the step itself went well.
     """
 
     request_id: str

@@ -30,12 +30,18 @@ def test_choices_share_the_prompt_and_run_in_the_same_steps() -> None:
     assert len(simulation.plans[1].groups[0].block_ids) == 8
 
 
-def test_usage_counts_the_prompt_once() -> None:
-    simulation = Simulation(64, 4)
+@pytest.mark.parametrize(("num_blocks", "max_running"), [(64, 64), (64, 2), (12, 64)])
+def test_usage_counts_the_prompt_once_and_the_last_token_of_each_further_choice(
+    num_blocks: int, max_running: int
+) -> None:
+    """Also where choices wait for a place, and where the pool is so small that they are preempted."""
+    simulation = Simulation(num_blocks, 4, max_running=max_running)
     simulation.add(request("a", range(2, 36), n=3, max_tokens=5))
     simulation.drain()
     usages = [simulation.outcomes["a", choice].last.usage for choice in range(3)]  # type: ignore[union-attr]
-    assert usages == [Usage(34, 0, 34, 0, 5), Usage(completion_tokens=5), Usage(completion_tokens=5)]
+    assert usages == [Usage(34, 0, 34, 0, 5), Usage(1, 0, 1, 0, 5), Usage(1, 0, 1, 0, 5)]
+    if num_blocks == 64:
+        assert sum(usage.computed_tokens for usage in usages) + 3 * 4 == simulation.forward.computed
 
 
 def test_choices_without_a_place_in_the_batch_follow_later() -> None:
