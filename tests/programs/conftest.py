@@ -27,4 +27,5 @@ def runtime(long_llama: Path) -> Iterator[RecordingRuntime]:
     yield runtime
     engine.check_integrity()
     assert engine.stats().cache.leases == 0
+    assert not engine._contexts, "the run left contexts behind"
     engine.close_now()

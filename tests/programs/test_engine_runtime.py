@@ -11,6 +11,7 @@ import pytest
 import frontend_lang
 from frontend_lang import runtime as language
 from frontend_lang.errors import ProgramError
+from polling import until
 from radixkv.programs import EngineRuntime
 from recording_runtime import RecordingRuntime
 
@@ -101,6 +102,27 @@ def test_losing_branches_die_and_the_winner_is_adopted(runtime: RecordingRuntime
     assert last.computed_tokens <= 2, "the winner's KV was not computed again"
 
 
+@pytest.mark.parametrize("steps", [0, 1, 5, 40, 120])
+def test_a_cancelled_run_releases_every_context(runtime: RecordingRuntime, steps: int) -> None:
+    source = """
+    user "A beginning"
+    let marks = fork 4 as i {
+      assistant { gen t with max=200; select v from ["yes", "no"] }
+      fork 2 { assistant gen u with max=200 } join all
+    } join all
+    """
+
+    async def cancel() -> None:
+        task = asyncio.create_task(frontend_lang.run_async(source, {}, runtime=runtime, seed=1))
+        await until(lambda: runtime.engine.stats().steps >= steps)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel())
+    assert not runtime.engine._contexts
+
+
 class TestErrors:
     """What the engine refuses arrives under the language's codes."""
 
@@ -126,8 +148,11 @@ class TestErrors:
     def test_constraints_are_not_in_this_version(self, runtime: RecordingRuntime) -> None:
         async def ask() -> None:
             context = await runtime.open()
-            async for _ in runtime.generate(context, language.GenParams(), language.Regex("a+")):
-                pass
+            try:
+                async for _ in runtime.generate(context, language.GenParams(), language.Regex("a+")):
+                    pass
+            finally:
+                await runtime.release(context)
 
         with pytest.raises(language.RuntimeFailure, match="Regex: not in this version"):
             asyncio.run(ask())
