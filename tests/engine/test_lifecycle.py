@@ -283,7 +283,9 @@ class Fuzz:
         await settle(self.engine)
 
 
-@pytest.mark.parametrize(("operations", "num_blocks"), [(500, 12), (50, 64)])
+@pytest.mark.parametrize(
+    ("operations", "num_blocks"), [(500, 12), (50, 64), pytest.param(20_000, 12, marks=pytest.mark.slow)]
+)
 def test_random_operations_leave_nothing_behind(make_engine: Any, operations: int, num_blocks: int) -> None:
     engine = make_engine(num_blocks=num_blocks)
     asyncio.run(Fuzz(engine, seed=num_blocks).run(operations))
