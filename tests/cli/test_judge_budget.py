@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from frontend_lang import RunResult, run_async
+from frontend_lang.runtime import CallUsage
 from radixkv.config import EngineConfig
 from radixkv.engine import Engine
 from radixkv.models import ModelFiles
@@ -36,6 +37,7 @@ class Run:
     result: RunResult
     budget: int
     calls: int
+    usages: list[CallUsage]
 
     @property
     def computed(self) -> int:
@@ -51,7 +53,7 @@ async def judge(engine: Engine, judges: int) -> Run:
     }
     source = (ROOT / "examples/judge.rkv").read_text(encoding="utf-8")
     result = await run_async(source, arguments, runtime=runtime, seed=7, file="judge.rkv")
-    return Run(result, runtime.budget(), runtime.calls)
+    return Run(result, runtime.budget(), runtime.calls, list(runtime.usages))
 
 
 async def judge_twice(judges: int) -> tuple[Run, Run]:
@@ -66,6 +68,7 @@ def test_judges_share_the_essay_and_a_second_run_computes_almost_nothing(judges:
     assert len(cold.result.value["marks"]) == judges
     assert cold.computed <= cold.budget
     assert warm.result.value == cold.result.value
+    assert max(usage.computed_tokens for usage in warm.usages) <= PER_CALL
     assert warm.computed <= PER_CALL * warm.calls
 
 
