@@ -24,11 +24,22 @@ class RadixKVError(Exception):
     """Base of all errors raised on purpose; its text is fit to show to a user."""
 
 
-class InvalidRequest(RadixKVError):
+class _Described(RadixKVError):
+    """An error whose text is made of its facts. It keeps the facts as `args`, so that it can be pickled."""
+
+    def __init__(self, message: str, *facts: object) -> None:
+        super().__init__(*facts)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class InvalidRequest(_Described):
     """A field of a request has a value outside its range."""
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
-        super().__init__(f"{field}: got {value!r}, expected {allowed}")
+        super().__init__(f"{field}: got {value!r}, expected {allowed}", field, value, allowed)
         self.field = field
         self.value = value
         self.allowed = allowed
@@ -39,6 +50,7 @@ class RequestTooLarge(InvalidRequest):
 
     def __init__(self, field: str, needed: int, available: int, limit: str, way_out: str) -> None:
         super().__init__(field, needed, f"at most {available} tokens ({limit}); {way_out}")
+        self.args = (field, needed, available, limit, way_out)
         self.needed = needed
         self.available = available
 
@@ -59,11 +71,11 @@ class UnsupportedModel(ModelError):
     """The file is fine, but it asks for something that radixkv does not have."""
 
 
-class BadModelFile(ModelError):
+class BadModelFile(_Described, ModelError):
     """The file is missing, truncated or contradicts itself."""
 
     def __init__(self, file: str, subject: str, expected: str, found: str) -> None:
-        super().__init__(f"{file}: {subject}: expected {expected}, found {found}")
+        super().__init__(f"{file}: {subject}: expected {expected}, found {found}", file, subject, expected, found)
         self.file = file
         self.subject = subject
         self.expected = expected
@@ -74,13 +86,16 @@ class ChatTemplateError(RadixKVError):
     """The model's chat template refused the messages; the text is the template's own."""
 
 
-class OutOfBlocks(RadixKVError):
+class OutOfBlocks(_Described):
     """The block pool cannot give the blocks that were asked for."""
 
     def __init__(self, needed: int, free: int, evictable: int) -> None:
         super().__init__(
             f"out of KV blocks: {needed} needed, {free} free, {evictable} evictable; "
-            "raise --kv-memory or lower --max-running"
+            "raise --kv-memory or lower --max-running",
+            needed,
+            free,
+            evictable,
         )
         self.needed = needed
         self.free = free

@@ -18,6 +18,7 @@ from radixkv.tokens import TokenArray
 
 MAX_SEED = 2**63 - 1
 MAX_STOP_STRINGS = 64
+MAX_STOP_CHARACTERS = 4096
 MAX_LOGPROBS = 100
 MAX_TOKEN_ID = 2**31 - 1
 
@@ -135,6 +136,8 @@ def _checked_stops(stop: object) -> tuple[str, ...]:
         raise InvalidRequest("stop", stop, "a non-empty string, or a tuple or list of them")
     if len(texts) > MAX_STOP_STRINGS:
         raise InvalidRequest("stop", f"{len(texts)} strings", f"at most {MAX_STOP_STRINGS}")
+    if any(len(text) > MAX_STOP_CHARACTERS for text in texts):
+        raise InvalidRequest("stop", f"{max(map(len, texts))} characters", f"at most {MAX_STOP_CHARACTERS} in a string")
     return tuple(texts)
 
 

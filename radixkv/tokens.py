@@ -10,7 +10,9 @@ TokenArray: TypeAlias = "array[int]"  # typecode "i": 4 bytes an id, sliced and 
 
 
 def token_array(ids: Iterable[int] = ()) -> TokenArray:
-    """An array of token ids; raises OverflowError for an id outside int32."""
+    """An array of token ids. Raises OverflowError for an id outside int32, TypeError for what is no integer."""
+    if isinstance(ids, bytes | bytearray):  # which array() would take for the memory of another array
+        raise TypeError("token ids: got bytes, expected integers")
     return array("i", ids)
 
 

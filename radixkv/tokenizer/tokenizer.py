@@ -13,7 +13,7 @@ from radixkv.tokenizer.chat_template import ChatTemplate
 from radixkv.tokenizer.detokenizer import NO_IDS, Detokenizer
 from radixkv.tokenizer.segments import Segment
 from radixkv.tokenizer.vocabulary import Vocabulary
-from radixkv.tokens import NO_TOKENS, TokenArray, token_array
+from radixkv.tokens import TokenArray, token_array
 
 
 class Tokenizer:
@@ -79,18 +79,16 @@ class Tokenizer:
     def validate_ids(self, ids: Sequence[int], field: str = "prompt") -> TokenArray:
         """The ids as an array; raises InvalidRequest naming the position of one that is no id of this vocabulary."""
         allowed = f"a token id from 0 to {self.vocab_size - 1}"
-        try:
-            array = token_array(ids)
-        except (TypeError, OverflowError):
-            array = NO_TOKENS
-        if not array and not ids:
-            return array
-        if set(map(type, ids)) == {int} and min(ids) >= 0 and max(ids) < self.vocab_size:
-            return array
-        for position, value in enumerate(ids):
+        plain = ids.tolist() if hasattr(ids, "tolist") else ids  # arrays of any library
+        if isinstance(plain, str | bytes | bytearray) or not isinstance(plain, Sequence):
+            raise InvalidRequest(field, type(ids).__name__, f"a sequence of ids, each {allowed}")
+        valid = not plain or (set(map(type, plain)) == {int} and min(plain) >= 0 and max(plain) < self.vocab_size)
+        if valid:
+            return token_array(plain)
+        for position, value in enumerate(plain):
             if type(value) is not int or not 0 <= value < self.vocab_size:
                 raise InvalidRequest(f"{field}[{position}]", value, allowed)
-        return array
+        return token_array(plain)
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes a token stands for; of an added token, its text; nothing for an id that no token has."""
