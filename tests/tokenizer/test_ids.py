@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -139,7 +139,7 @@ def test_a_pre_tokenizer_of_its_own_is_kept(make_tokenizer: MakeTokenizer, patte
 
 
 def test_ids_come_in_any_sequence_of_ints_and_bytes_are_none(tiny: Tokenizer) -> None:
-    for ids in ((1, 2), [1, 2], array("i", [1, 2]), numpy.array([1, 2])):
+    for ids in ((1, 2), [1, 2], array("i", [1, 2]), np.array([1, 2])):
         assert tiny.validate_ids(ids) == array("i", [1, 2])
     for wrong in (b"hell", b"hello", "12", None, {1: 2}, 5):
         with pytest.raises(InvalidRequest, match=r"prompt: got .* expected a sequence of ids"):
