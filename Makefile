@@ -1,7 +1,7 @@
 # One target per thing a person wants to do. All are safe to run twice, and quick the second time.
 #
 #   make demo    install into .venv, fetch the default model, run a program that forks
-#   make test    all tests but the slow ones        make quick   the same without the real model
+#   make test    all tests but the slow ones        make quick   the same without the real model, under a minute
 #   make lint    style, types, import contracts     make prove   slow fuzz, soaks, benchmarks
 #
 # torch is installed first and by version, so that no dependency pulls another one in. Whether pip takes
@@ -38,11 +38,14 @@ demo: $(VENV)/.installed
 	@$(BIN)/radixkv models pull smollm2
 	@$(BIN)/radixkv run examples/demo.rkv --seed 7
 
+# A worker per core, each computing with one thread: the tests are many and small.
+PYTEST := OMP_NUM_THREADS=1 RADIXKV_THREADS=1 $(BIN)/python -m pytest -q
+
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q
+	$(PYTEST) -n auto
 
 quick: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -m 'not slow and not model'
+	$(PYTEST) -n auto -m 'not slow and not model and not processes'
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -11,6 +11,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
+pytestmark = pytest.mark.processes
+
 START = "from radixkv.cli.main import main; main()"
 LONG = "user: Hi\nlet a = fork 2 { assistant gen t with max=1500, temp=1 } join all\nreturn a"
 

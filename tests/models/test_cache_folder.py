@@ -128,6 +128,7 @@ def test_without_a_writable_folder_the_model_loads_all_the_same(
     assert "cannot keep the converted weights" in caplog.text
 
 
+@pytest.mark.processes
 def test_processes_that_convert_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     path = _gguf(tmp_path)
     code = "import sys; from radixkv.models import *; load_model(locate_model(sys.argv[1]), 'float32')"

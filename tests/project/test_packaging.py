@@ -51,6 +51,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.processes
 def test_r180_wheel_lists_grammar_types_and_native_module(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "frontend_lang/syntax/grammar.lark" in names
@@ -60,6 +61,7 @@ def test_r180_wheel_lists_grammar_types_and_native_module(wheel: Path) -> None:
     assert not any(name.startswith(("tests/", "examples/", "kernels/")) for name in names)
 
 
+@pytest.mark.processes
 def test_r180_installed_wheel_runs_a_program_outside_the_repository(installed: Path) -> None:
     code = """
 import frontend_lang
@@ -74,6 +76,7 @@ print(result.value, has_native(), frontend_lang.__file__)
     assert Path(file).is_relative_to(installed)
 
 
+@pytest.mark.processes
 def test_r180_installed_command_answers(installed: Path) -> None:
     script = (installed / "bin" / "radixkv").read_text(encoding="utf-8")
     body = script.partition("\n")[2].replace("__name__ == '__main__'", "True").replace('__name__ == "__main__"', "True")
