@@ -39,7 +39,7 @@ demo: $(VENV)/.installed
 	@$(BIN)/radixkv run examples/demo.rkv --seed 7
 
 # A worker per core, each computing with one thread: the tests are many and small.
-PYTEST := OMP_NUM_THREADS=1 RADIXKV_THREADS=1 $(BIN)/python -m pytest -q
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 test: $(VENV)/.installed-dev
 	$(PYTEST) -n auto
@@ -58,7 +58,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 prove: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -m slow
+	$(PYTEST) -n auto -m slow
 	$(BIN)/python benchmarks/run_all.py
 
 clean:
