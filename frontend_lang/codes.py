@@ -80,6 +80,9 @@ CODES = MappingProxyType(
         "W0206": CodeInfo("name shadows a keyword", "The name is also a keyword, which makes it awkward to use."),
         "W0211": CodeInfo("text swallows a brace", "Text after a colon runs to the end of the line, braces included."),
         "W0212": CodeInfo("call across lines", "A line that starts with ( or [ goes on the expression before it."),
+        "W0213": CodeInfo(
+            "text swallows a statement", "Text after a colon runs to the end of the line, statements included."
+        ),
         "W0304": CodeInfo("name of a builtin", "A builtin has this name too, which confuses readers."),
         "W0305": CodeInfo("roles and bare text mixed", "A context is either a chat or plain text to complete."),
         "W0308": CodeInfo("result depends on timing", "`join first` takes whichever branch is ready first."),

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from frontend_lang.checker.report import Report, closest, span_at
+from frontend_lang.checker.swallowed import check_swallowed_statement
 from frontend_lang.syntax import ast
 from frontend_lang.syntax.words import FOREIGN_WORDS, KEYWORDS
 
 
 def check_layout(program: ast.Program, report: Report, *, interactive: bool) -> None:
-    """Report E0203, E0204, W0211, W0212, W0305 and W0402."""
+    """Report E0203, E0204, W0211, W0212, W0213, W0305 and W0402."""
     for node in ast.walk(program):
         if isinstance(node, (ast.Program, ast.Block)):
             _check_sequence(node.statements, program.source, report, interactive=interactive)
@@ -19,6 +20,7 @@ def check_layout(program: ast.Program, report: Report, *, interactive: bool) -> 
             _check_same_line(node, program.source, report)
         if isinstance(node, (ast.TextStatement, ast.RoleStatement)):
             _check_swallowed_brace(node, program, report)
+            check_swallowed_statement(node, program, report)
         if isinstance(node, (ast.Def, ast.Test, ast.Map)):
             _check_mixing(node.body.statements, report)
     _check_mixing(tuple(node for node in program.statements if not isinstance(node, (ast.Def, ast.Test))), report)

@@ -327,7 +327,12 @@ class Resolver:
             self._report.add("E0315", by.span, f"`join {policy}` takes no `by`", "best, vote and concat do")
         if policy == "first":
             message = "`join first` takes whichever branch is ready first: results vary from run to run"
-            self._report.add("W0308", join.span, message, "best, vote and all do not depend on timing")
+            self._report.add(
+                "W0308",
+                join.span,
+                message,
+                "best, vote and all do not: what they give depends on the branches' texts alone",
+            )
         if policy not in JOIN_POLICIES:
             self._custom_join(join)
 
