@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from radixkv.engine.checks import check_int
 from radixkv.engine.prompts import template_of
 from radixkv.engine.verbs import Part, RoleClose, RoleOpen, Text
 from radixkv.errors import InvalidRequest
@@ -104,8 +105,7 @@ class Context:
 
     def truncate(self, length: int) -> None:
         """Forget tokens from `length` on, and the buffer; roles are those of the last commit that fits."""
-        if not 0 <= length <= len(self.tokens):
-            raise InvalidRequest("length", length, f"an integer from 0 to {len(self.tokens)}")
+        check_int("length", length, 0, len(self.tokens))
         self.tokens = self.tokens[:length]
         self.text_start = min(self.text_start, length)
         self.buffer = []

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
+from radixkv.engine.checks import check_int, check_options, check_sampling, check_text, checked_norm, checked_parts
 from radixkv.engine.completions import ChoiceBuilder, CompletionDelta, delta_of
 from radixkv.engine.context import Context, Hold
 from radixkv.engine.gateway import Gateway
@@ -57,6 +58,7 @@ class ContextVerbs:
 
     async def open(self, namespace: str = "", model: str | None = None) -> str:
         """A fresh, empty context; contexts of different namespaces share no KV."""
+        check_text("namespace", namespace)
         served = self._parts.model.files.name
         if model not in (None, "default", served, self._parts.config.model):
             raise InvalidRequest("model", model, f"the model that this engine runs, `{served}`")
@@ -66,7 +68,7 @@ class ContextVerbs:
 
     async def append(self, context_id: str, parts: Sequence[Part]) -> None:
         """Buffer parts; nothing is tokenised or computed."""
-        self._idle_context(context_id).append(parts)
+        self._idle_context(context_id).append(checked_parts(parts))
 
     async def commit(self, context_id: str) -> int:
         """Tokenise the buffer; the context's length in tokens."""
@@ -78,6 +80,7 @@ class ContextVerbs:
 
     async def count(self, text: str) -> int:
         """Tokens of a text by itself."""
+        check_text("text", text)
         return len(self._tokenizer.encode(text))
 
     async def truncate(self, context_id: str, length: int) -> None:
@@ -86,6 +89,7 @@ class ContextVerbs:
 
     async def release(self, context_id: str) -> None:
         """Give the context up and cancel what runs on it; harmless when done before."""
+        check_text("context", context_id)
         context = self._contexts.pop(context_id, None)
         if context is None:
             return
@@ -95,10 +99,12 @@ class ContextVerbs:
         self._set_hold(context, None)
 
     async def adopt(self, parent_id: str, child_id: str) -> None:
-        """The parent becomes what the child is, without computing; the child is gone."""
+        """The parent becomes what the child is, without computing; the child is gone. Both are of one namespace."""
         parent, child = self._idle_context(parent_id), self._idle_context(child_id)
         if parent is child:
             return
+        if parent.namespace != child.namespace:
+            raise InvalidRequest("child", child_id, "a context of the parent's own namespace")
         self._set_hold(parent, None)
         parent.become(child)
         child.hold = None
@@ -106,8 +112,7 @@ class ContextVerbs:
 
     async def fork(self, context_id: str, count: int) -> Fork:
         """Commit, compute the context once and give `count` contexts that share it, in the parent's role."""
-        if count < 1:
-            raise InvalidRequest("n", count, "an integer of at least 1")
+        check_int("n", count, 1)
         context = self._idle_context(context_id)
         length = context.commit()
         usage = Usage(length, length)
@@ -127,6 +132,7 @@ class ContextVerbs:
         """Commit, generate and append; a Generation comes last. Closing the iterator before it came cancels, and
         leaves the context as committed.
         """
+        check_sampling(sampling)
         if sampling.n != 1:
             raise InvalidRequest("n", sampling.n, "1 (fork the context for more)")
         check_vocabulary(sampling, self._tokenizer.vocab_size)
@@ -158,8 +164,8 @@ class ContextVerbs:
         Scores by `norm`: see radixkv.engine.scoring; PRIOR scores the same tokens after the model's
         beginning-of-sequence id (or its first end-of-sequence id) alone.
         """
-        if not options or not all(options):
-            raise InvalidRequest("options", list(options), "at least one option, none of them empty")
+        check_options(options)
+        norm = checked_norm(norm)
         context = self._idle_context(context_id)
         self._need_tokens(context, context.commit())
         base, tails = self._tokenise_options(context, options)
@@ -262,6 +268,7 @@ class ContextVerbs:
         return token_array((start,))
 
     def _context(self, context_id: str) -> Context:
+        check_text("context", context_id)
         context = self._contexts.get(context_id)
         if context is None:
             raise InvalidRequest("context", context_id, "an open context")

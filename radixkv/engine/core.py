@@ -18,6 +18,7 @@ from radixkv.engine.messages import (
     Abort,
     Answer,
     Ask,
+    Closed,
     Event,
     Failed,
     Finish,
@@ -28,7 +29,7 @@ from radixkv.engine.messages import (
     Stop,
     Submit,
 )
-from radixkv.errors import EngineClosed, RadixKVError, RequestFailed
+from radixkv.errors import RadixKVError, RequestFailed
 from radixkv.request import FinishReason, Request, Usage
 from radixkv.scheduler import Scheduler, SchedulerStats, SequenceUpdate
 from radixkv.step_plan import StepPlan, StepResult
@@ -56,7 +57,7 @@ class Outlet(Protocol):
         """Hand over the reply to an Ask."""
         ...
 
-    def close(self, error: EngineClosed) -> None:
+    def close(self, closed: Closed) -> None:
         """The thread ends: nothing more will come."""
         ...
 
@@ -109,13 +110,12 @@ class EngineCore:
 
     def run(self) -> None:
         """Serve until stopped. An error that is not one step's own ends the engine and every live request."""
-        closed = EngineClosed("the engine is closed")
+        closed = Closed()
         try:
             while not self._finished():
                 self._turn()
         except Exception as error:
-            closed = EngineClosed(f"the engine ended by an internal error: {type(error).__name__}: {error}")
-            closed.__cause__ = error
+            closed = Closed(f"the engine ended by an internal error: {type(error).__name__}: {error}", error)
             raise
         finally:
             self._end(closed)
@@ -148,12 +148,16 @@ class EngineCore:
     def _on_submit(self, message: Submit) -> None:
         request = message.request
         if self._stop is not None:
-            self._outbox[message.client].append(Failed(request.request_id, EngineClosed("the engine is closing")))
+            self._refuse(message, Closed("the engine is closing"))
             return
         try:
             self._scheduler.add(request)
         except RadixKVError as error:
             self._outbox[message.client].append(Failed(request.request_id, error))
+            return
+        except Exception as error:  # noqa: BLE001 - a request that breaks the scheduler's door ends by itself
+            self._outbox[message.client].append(Failed(request.request_id, _failure(request.request_id, error)))
+            self._scheduler.abort(request.request_id)  # what `add` had done by then
             return
         self._live[request.request_id] = _Live(message.client, request, request.sampling.n)
 
@@ -168,8 +172,8 @@ class EngineCore:
     def _on_stop(self, message: Stop) -> None:
         self._stop = message
         if not message.drain:
-            for request_id in list(self._live):
-                self._on_abort(Abort(request_id))
+            for request_id in self._live:  # they stay live until the end, which tells them EngineClosed
+                self._scheduler.abort(request_id)
 
     def _on_ask(self, message: Ask) -> None:
         try:
@@ -216,9 +220,7 @@ class EngineCore:
         live = self._live.pop(request_id, None)
         if live is None:
             return
-        error = RequestFailed(f"request {request_id} failed in the engine: {type(cause).__name__}: {cause}")
-        error.__cause__ = cause
-        self._outbox[live.client].append(Failed(request_id, error))
+        self._outbox[live.client].append(Failed(request_id, _failure(request_id, cause)))
 
     def _process(self, update: SequenceUpdate) -> None:
         """Turn a sequence's new ids into text and events."""
@@ -269,22 +271,33 @@ class EngineCore:
         for request_id in [name for name, live in self._live.items() if live.client in gone] if gone else ():
             self._on_abort(Abort(request_id))
 
-    def _end(self, closed: EngineClosed) -> None:
+    def _end(self, closed: Closed) -> None:
         """Fail what is still live, or came in late, and say that nothing more will come."""
         for request_id, live in self._live.items():
-            self._outbox[live.client].append(Failed(request_id, closed))
+            self._outbox[live.client].append(Failed(request_id, closed.error()))
         self._live.clear()
-        self._outlet.close(closed)  # before the inbox is emptied: who sends later sees it, who sent earlier is refused
+        try:
+            self._outlet.close(closed)  # before the inbox is emptied: who sends later sees it, earlier ones are refused
+        finally:
+            self._refuse_all(closed)
+            for client, events in self._outbox.items():
+                self._outlet.deliver(client, events)
+
+    def _refuse_all(self, closed: Closed) -> None:
         try:
             while True:
                 self._refuse(self.inbox.get_nowait(), closed)
         except Empty:
             pass
-        for client, events in self._outbox.items():
-            self._outlet.deliver(client, events)
 
-    def _refuse(self, message: Message, closed: EngineClosed) -> None:
+    def _refuse(self, message: Message, closed: Closed) -> None:
         if isinstance(message, Submit):
-            self._outbox[message.client].append(Failed(message.request.request_id, closed))
+            self._outbox[message.client].append(Failed(message.request.request_id, closed.error()))
         elif isinstance(message, Ask):
-            self._outlet.answer(Answer(message.ask_id, error=closed))
+            self._outlet.answer(Answer(message.ask_id, error=closed.error()))
+
+
+def _failure(request_id: str, cause: Exception) -> RequestFailed:
+    error = RequestFailed(f"request {request_id} failed in the engine: {type(cause).__name__}: {cause}")
+    error.__cause__ = cause
+    return error

@@ -11,6 +11,7 @@ from typing import Self, cast
 import torch
 
 from radixkv.config import EngineConfig
+from radixkv.engine.checks import check_priority, check_sampling, check_text
 from radixkv.engine.completions import CompletionBuilder, CompletionDelta, delta_of
 from radixkv.engine.contexts import ContextVerbs
 from radixkv.engine.core import EngineCore, EngineStats
@@ -92,7 +93,8 @@ class Engine(ContextVerbs):
         """Run one request to its end. Cancelling the task aborts it.
 
         `prompt`: a text (continued as it is), messages (put into the model's chat template) or token ids.
-        `salt`: a tenant; KV is shared within one salt only.
+        `salt`: a tenant; KV is shared within one salt only. `priority`: an integer, higher runs first.
+        An engine that is closed meanwhile raises EngineClosed here; there is no half completion.
         """
         request = self._request(prompt, sampling, salt, priority)
         builder = CompletionBuilder(request)
@@ -104,7 +106,7 @@ class Engine(ContextVerbs):
     async def stream(
         self, prompt: Prompt, sampling: SamplingParams = GREEDY, *, salt: str = "", priority: int = 0
     ) -> AsyncGenerator[CompletionDelta | Completion, None]:
-        """Deltas as they come, the Completion last. Closing the iterator aborts the request."""
+        """Deltas as they come, the Completion last; arguments and errors of `submit`. Closing the iterator aborts."""
         request = self._request(prompt, sampling, salt, priority)
         builder = CompletionBuilder(request)
         async with aclosing(self._gateway.events(request)) as events:
@@ -127,7 +129,10 @@ class Engine(ContextVerbs):
         self._gateway.ask(Question.CHECK_INTEGRITY).result()
 
     async def close(self, *, drain: bool = False) -> None:
-        """End the engine: what runs is finished (`drain`) or aborted, the thread joined. Harmless when done before."""
+        """End the engine: what runs is finished (`drain`) or ends with EngineClosed; the thread is joined.
+
+        Harmless when done before; without `drain` it cuts short a draining that another call began.
+        """
         await asyncio.to_thread(self.close_now, drain=drain)
 
     def close_now(self, *, drain: bool = False) -> None:
@@ -141,6 +146,9 @@ class Engine(ContextVerbs):
         await self.close()
 
     def _request(self, prompt: Prompt, sampling: SamplingParams, salt: str, priority: int) -> Request:
+        check_text("salt", salt)
+        check_priority(priority)
+        check_sampling(sampling)
         check_vocabulary(sampling, self.tokenizer.vocab_size)
         return Request(
             self._gateway.new_id("request"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from radixkv.errors import EngineClosed
 from radixkv.request import FinishReason, Request, TokenLogprob, Usage
 
 
@@ -108,3 +109,17 @@ class Answer:
     ask_id: int
     value: object = None
     error: Exception | None = None
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Why the engine takes no more work."""
+
+    reason: str = "the engine is closed"
+    cause: Exception | None = None
+
+    def error(self) -> EngineClosed:
+        """A fresh one for each who is told: an error that is raised again and again collects every traceback."""
+        error = EngineClosed(self.reason)
+        error.__cause__ = self.cause
+        return error

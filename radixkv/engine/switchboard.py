@@ -11,8 +11,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 
-from radixkv.engine.messages import Answer, Event
-from radixkv.errors import EngineClosed
+from radixkv.engine.messages import Answer, Closed, Event
 
 Mailbox = asyncio.Queue[Event]
 
@@ -51,7 +50,7 @@ class Switchboard:
         self._clients: dict[int, LoopClient] = {}
         self._questions: dict[int, Future[object]] = {}
         self._ids = itertools.count(1)
-        self.closed: EngineClosed | None = None
+        self.closed: Closed | None = None
 
     def client(self, loop: asyncio.AbstractEventLoop) -> LoopClient:
         """The client of an event loop, registered on first use; loops that were closed are forgotten."""
@@ -68,7 +67,7 @@ class Switchboard:
         """An id for an Ask, and where its answer will be. Raises EngineClosed."""
         with self._lock:
             if self.closed is not None:
-                raise self.closed
+                raise self.closed.error()
             ask_id, future = next(self._ids), Future[object]()
             self._questions[ask_id] = future
             return ask_id, future
@@ -88,17 +87,23 @@ class Switchboard:
         """Complete the question's future."""
         with self._lock:
             future = self._questions.pop(answer.ask_id, None)
-        if future is None:
-            return
-        if answer.error is not None:
-            future.set_exception(answer.error)
-        else:
-            future.set_result(answer.value)
+        if future is not None:
+            _complete(future, answer)
 
-    def close(self, error: EngineClosed) -> None:
+    def close(self, closed: Closed) -> None:
         """No answer will come any more."""
         with self._lock:
-            self.closed = error
+            self.closed = closed
             questions, self._questions = self._questions, {}
-        for future in questions.values():
-            future.set_exception(error)
+        for ask_id, future in questions.items():
+            _complete(future, Answer(ask_id, error=closed.error()))
+
+
+def _complete(future: Future[object], answer: Answer) -> None:
+    """Nothing happens to a future that its owner cancelled meanwhile."""
+    if not future.set_running_or_notify_cancel():
+        return
+    if answer.error is not None:
+        future.set_exception(answer.error)
+    else:
+        future.set_result(answer.value)

@@ -310,7 +310,7 @@ def test_misuse_is_refused_by_name(make_engine: Any, tiny: Any) -> None:
             await engine.append(context, [RoleOpen("assistant")])
         with pytest.raises(InvalidRequest, match="model"):
             await engine.open(model="another")
-        with pytest.raises(InvalidRequest, match="at least 1"):
+        with pytest.raises(InvalidRequest, match="n: got 0, expected an integer from 1"):
             await engine.fork(context, 0)
         with pytest.raises(InvalidRequest, match="options"):
             await engine.score(context, ["a", ""])
