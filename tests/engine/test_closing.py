@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 import traceback
-from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
+from forked import in_a_forked_process
 from polling import until
 from radixkv.engine import Engine, Text
 from radixkv.engine.messages import Answer, Closed, Question
@@ -109,28 +107,6 @@ def test_a_context_call_under_way_ends_with_the_engine(make_engine: Any) -> None
             await running
 
     asyncio.run(run())
-
-
-def in_a_forked_process(work: Callable[[], str]) -> str:
-    """What `work` returns in a child of this process; a child that hangs fails the test."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(writing, work().encode())
-        except BaseException as error:  # noqa: BLE001 - the child must not run the rest of the tests
-            os.write(writing, repr(error).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    answer: Future[bytes] = Future()
-    threading.Thread(target=lambda: answer.set_result(os.read(reading, 1 << 16)), daemon=True).start()
-    try:
-        return answer.result(timeout=20).decode()
-    finally:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-        os.close(reading)
 
 
 def refusals(engine: Engine) -> str:
