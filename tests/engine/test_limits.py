@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,46 @@ def test_flat_settings_reach_engine_and_scheduler_and_unknown_ones_are_named() -
     assert (config.model, config.kv_memory, config.scheduler.max_running) == ("m", 2 * MIB, 3)
     with pytest.raises(ConfigurationError, match=r"`kv_memry`.*kv_memory"):
         engine_config("m", {"kv_memry": 1})
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"device": "gpu"},
+        {"device": 3},
+        {"dtype": "int3"},
+        {"weights": None},
+        {"kv_format": ""},
+        {"seed": "x"},
+        {"seed": -1},
+        {"seed": 1.5},
+        {"prefix_cache": 1},
+        {"prefix_cache": "no"},
+        {"deterministic": None},
+        {"age_weight": float("nan")},
+        {"age_weight": float("inf")},
+        {"age_weight": "16"},
+        {"age_weight": True},
+        {"block_size": 16.0},
+        {"threads": 100_000},
+        {"threads": (os.cpu_count() or 1) + 1},
+    ],
+)
+def test_a_setting_of_a_wrong_type_or_range_is_refused_by_name(setting: dict[str, Any]) -> None:
+    (name,) = setting
+    with pytest.raises(ConfigurationError, match=f"^{name}: got"):
+        engine_config("m", setting)
+
+
+def test_threads_are_bounded_by_the_machine_and_the_bound_is_named() -> None:
+    cpus = os.cpu_count() or 1
+    assert engine_config("m", {"threads": cpus}).threads == cpus
+    with pytest.raises(ConfigurationError, match=f"{cpus} logical CPUs"):
+        engine_config("m", {"threads": cpus + 1})
+
+
+def test_a_model_may_be_a_path(tmp_path: Path) -> None:
+    assert engine_config(tmp_path, {}).model == str(tmp_path)
 
 
 def test_memory_and_cores_respect_the_control_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
