@@ -16,10 +16,9 @@ from radixkv.tokens import TokenArray, token_array
 
 @dataclass
 class Hold:
-    """KV kept in the core under a name; contexts that a fork made share it. Covers the first `length` tokens."""
+    """KV kept in the core under a name; contexts that a fork made share it."""
 
     name: str
-    length: int
     users: int = 1
 
 
@@ -46,6 +45,7 @@ class Context:
     buffer: list[Segment] = field(default_factory=list)
     marks: list[tuple[int, RoleState]] = field(default_factory=list)  # (length, roles) at each commit
     hold: Hold | None = None
+    held_tokens: int = 0  # leading tokens that the hold covers, unless it was revoked
     running: set[str] = field(default_factory=set)  # ids of its requests that have not ended
     released: bool = False
 
@@ -98,7 +98,7 @@ class Context:
                 text = raw.decode("utf-8")
             except UnicodeDecodeError:
                 continue
-            self.tokens = self.tokens[:end]
+            self._cut(end)
             self.buffer.insert(0, Segment(text, trusted=False))
             return text
         return ""
@@ -106,7 +106,7 @@ class Context:
     def truncate(self, length: int) -> None:
         """Forget tokens from `length` on, and the buffer; roles are those of the last commit that fits."""
         check_int("length", length, 0, len(self.tokens))
-        self.tokens = self.tokens[:length]
+        self._cut(length)
         self.text_start = min(self.text_start, length)
         self.buffer = []
         self.marks = [mark for mark in self.marks if mark[0] <= length]
@@ -124,12 +124,19 @@ class Context:
             list(self.buffer),
             list(self.marks),
             self.hold,
+            self.held_tokens,
         )
 
     def become(self, other: Context) -> None:
         """Take over the state of another context, its hold included."""
         self.tokens, self.text_start, self.roles = other.tokens, other.text_start, other.roles
-        self.buffer, self.marks, self.hold = other.buffer, other.marks, other.hold
+        self.buffer, self.marks = other.buffer, other.marks
+        self.hold, self.held_tokens = other.hold, other.held_tokens
+
+    def _cut(self, length: int) -> None:
+        """Drop tokens; what is appended in their place is not what the hold covers there."""
+        self.tokens = self.tokens[:length]
+        self.held_tokens = min(self.held_tokens, length)
 
     def _buffer(self, segment: Segment) -> None:
         if segment.text:

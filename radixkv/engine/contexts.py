@@ -107,7 +107,7 @@ class ContextVerbs:
             raise InvalidRequest("child", child_id, "a context of the parent's own namespace")
         self._set_hold(parent, None)
         parent.become(child)
-        child.hold = None
+        child.hold, child.held_tokens = None, 0
         await self.release(child_id)
 
     async def fork(self, context_id: str, count: int) -> Fork:
@@ -116,8 +116,8 @@ class ContextVerbs:
         context = self._idle_context(context_id)
         length = context.commit()
         usage = Usage(length, length)
-        if length and (context.hold is None or context.hold.length != length):
-            hold = Hold(self._gateway.new_id("hold"), length)
+        if context.held_tokens < length:
+            hold = Hold(self._gateway.new_id("hold"))
             usage = (await self._prefill(context, context.tokens, (), hold)).usage
         children = [context.copy(self._gateway.new_id("context")) for _ in range(count)]
         for child in children:
@@ -138,7 +138,7 @@ class ContextVerbs:
         check_vocabulary(sampling, self._tokenizer.vocab_size)
         context = self._idle_context(context_id)
         self._need_tokens(context, context.commit())
-        hold = Hold(self._gateway.new_id("hold"), 0)
+        hold = Hold(self._gateway.new_id("hold"))
         seed = self._seeds.draw() if sampling.seed is None else sampling.seed
         request = Request(
             self._gateway.new_id("generate"), context.tokens, sampling, seed, context.namespace, hold=hold.name
@@ -183,9 +183,9 @@ class ContextVerbs:
         text = "".join(built.text)
         kept = tuple(built.token_ids[: ending.kept_tokens])
         if ending.reason not in (FinishReason.ABORT, FinishReason.ERROR) and not context.released:
-            hold.length = len(context.tokens) + max(0, len(kept) - 1)  # the last token's KV comes with the next call
+            held = len(context.tokens) + max(0, len(kept) - 1)  # the last token's KV comes with the next call
             context.extend(kept, ending.remainder)
-            self._set_hold(context, hold)
+            self._set_hold(context, hold, held)
         logprobs = tuple(built.logprobs[: ending.kept_tokens]) if built.logprobs else None
         return Generation(text, kept, ending.reason, ending.usage, logprobs)
 
@@ -206,7 +206,7 @@ class ContextVerbs:
             if built.ending.reason is FinishReason.ABORT:
                 raise RequestFailed(f"context {context.context_id} was released while it was being computed")
             if hold is not None and not context.released:
-                self._set_hold(context, hold)
+                self._set_hold(context, hold, len(context.tokens))
         finally:
             context.running.discard(request.request_id)
             if hold is not None and context.hold is not hold:
@@ -247,7 +247,7 @@ class ContextVerbs:
     ) -> tuple[dict[Step, float], int]:
         """The first run computes the context, the others start from it together."""
         first, *others = plan_runs(options)
-        kept = Hold(self._gateway.new_id("hold"), len(context.tokens)) if hold else None
+        kept = Hold(self._gateway.new_id("hold")) if hold else None
         results = [await self._score_run(context, base, first, kept)]
         results += await gather_or_cancel(self._score_run(context, base, run, None) for run in others)
         answers = {
@@ -284,9 +284,9 @@ class ContextVerbs:
         if not length:
             raise InvalidRequest("context", context.context_id, "some text before the first generation or selection")
 
-    def _set_hold(self, context: Context, hold: Hold | None) -> None:
+    def _set_hold(self, context: Context, hold: Hold | None, held_tokens: int = 0) -> None:
         """Replace the context's hold; the old one goes when no other context shares it."""
-        old, context.hold = context.hold, hold
+        old, context.hold, context.held_tokens = context.hold, hold, held_tokens
         if old is not None:
             old.users -= 1
             if not old.users:

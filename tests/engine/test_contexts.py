@@ -248,6 +248,41 @@ def test_truncating_forgets_tokens_roles_and_buffer(make_engine: Any) -> None:
     asyncio.run(run())
 
 
+def test_a_hold_covers_nothing_that_came_after_a_truncation(make_engine: Any) -> None:
+    engine = make_engine(block_size=4)
+
+    async def run() -> None:
+        context = await open_with(engine, "A" * 100)
+        first = await engine.fork(context, 1)
+        await engine.truncate(context, 20)
+        await engine.append(context, [Text("B" * 80)])
+        assert await engine.commit(context) == first.shared_tokens, "as long as before"
+        second = await engine.fork(context, 3)
+        assert 80 <= second.usage.computed_tokens <= 84
+        assert second.usage.prompt_tokens == first.shared_tokens
+        ends = await asyncio.gather(*(generate(engine, child, greedy(2)) for child in second.children))
+        assert all(1 <= end.usage.computed_tokens <= 2 for end in ends)
+        untouched = await engine.fork(first.children[0], 1)
+        assert untouched.usage.computed_tokens == 0, "the hold of the others is what it was"
+
+    asyncio.run(run())
+
+
+def test_a_hold_covers_no_token_that_scoring_took_back(padded: Any, make_engine: Any) -> None:
+    engine = make_engine(padded)
+
+    async def run() -> None:
+        context = await open_with(engine, "look at the")
+        await engine.score(context, ["a", "b"])  # now remembered: scoring again computes nothing
+        length = await engine.commit(context)
+        await engine.fork(context, 1)
+        assert engine._context(context).held_tokens == length
+        await engine.score(context, ["a", "b"])
+        assert engine._context(context).held_tokens == length - 1
+
+    asyncio.run(run())
+
+
 def test_contexts_of_different_namespaces_share_nothing(make_engine: Any) -> None:
     engine = make_engine()
 
