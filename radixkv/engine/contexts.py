@@ -14,14 +14,12 @@ from radixkv.engine.gateway import Gateway
 from radixkv.engine.prompts import check_vocabulary
 from radixkv.engine.scoring import (
     Ids,
+    OptionTrie,
     ScoreMemo,
     ScoringRun,
-    Step,
     context_digest,
     normalise,
     num_shared_tokens,
-    option_logprobs,
-    plan_runs,
     softmax,
 )
 from radixkv.engine.seeds import SeedSource
@@ -234,25 +232,26 @@ class ContextVerbs:
         missing = [option for option, logprobs in known.items() if logprobs is None]
         computed = 0
         if missing:
-            answers, computed = await self._run_scoring(context, base, missing, hold=hold)
+            trie = OptionTrie(missing)
+            answers, computed = await self._run_scoring(context, base, trie.runs(), hold=hold)
             for option in missing:
-                known[option] = option_logprobs(option, answers)
+                known[option] = trie.logprobs(option, answers)
                 self._memo.put(context.namespace, digest, option, known[option] or ())
         prompt_tokens = len(base) + sum(map(len, options))
         usage = Usage(prompt_tokens, prompt_tokens - computed, computed)
         return [known[option] or () for option in options], usage
 
     async def _run_scoring(
-        self, context: Context, base: TokenArray, options: Sequence[Ids], *, hold: bool
-    ) -> tuple[dict[Step, float], int]:
-        """The first run computes the context, the others start from it together."""
-        first, *others = plan_runs(options)
+        self, context: Context, base: TokenArray, runs: Sequence[ScoringRun], *, hold: bool
+    ) -> tuple[dict[int, float], int]:
+        """Answers by node, and tokens computed. The first run computes the context, the others start from it."""
+        first, *others = runs
         kept = Hold(self._gateway.new_id("hold")) if hold else None
         results = [await self._score_run(context, base, first, kept)]
         results += await gather_or_cancel(self._score_run(context, base, run, None) for run in others)
         answers = {
-            step: logprob
-            for run, result in zip((first, *others), results, strict=True)
+            step.node: logprob
+            for run, result in zip(runs, results, strict=True)
             for step, logprob in zip(run.steps, result.logprobs, strict=True)
         }
         return answers, sum(result.usage.computed_tokens for result in results)

@@ -19,8 +19,15 @@ from radixkv.request import Namespace, ScoreTarget
 from radixkv.tokens import TokenArray, token_array
 
 Ids: TypeAlias = tuple[int, ...]
-Step: TypeAlias = tuple[Ids, int]  # a token after a beginning of an option
-StepLogprobs: TypeAlias = Mapping[Step, float]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A token after a beginning of an option: `depth` is that beginning's length, `node` names the two together."""
+
+    depth: int
+    token_id: int
+    node: int
 
 
 @dataclass(frozen=True)
@@ -36,32 +43,56 @@ class ScoringRun:
 
     def targets(self, context_length: int) -> tuple[ScoreTarget, ...]:
         """The request's targets, sorted by position; a step's row is the last token before it."""
-        return tuple(ScoreTarget(context_length - 1 + len(before), token_id) for before, token_id in self.steps)
+        return tuple(ScoreTarget(context_length - 1 + step.depth, step.token_id) for step in self.steps)
 
 
-def plan_runs(options: Sequence[Ids]) -> list[ScoringRun]:
-    """The requests that answer every step of all options, none twice.
+class OptionTrie:
+    """The beginnings of some options, each a numbered node; 0 is the empty one. Built in time linear in the tokens."""
 
-    The beginnings of the options form a trie: one run for each of its longest paths, each step asked in the first
-    run that passes it. Growth: number of options times their length squared.
-    """
-    wanted: dict[Ids, set[int]] = {}
-    for option in options:
-        for depth, token_id in enumerate(option):
-            wanted.setdefault(option[:depth], set()).add(token_id)
-    inner = {path[:-1] for path in wanted if path}
-    asked: set[Ids] = set()
-    runs = []
-    for path in sorted(path for path in wanted if path not in inner):
-        new = [beginning for depth in range(len(path) + 1) if (beginning := path[:depth]) not in asked]
-        asked.update(new)
-        runs.append(ScoringRun(path, tuple((before, token) for before in new for token in sorted(wanted[before]))))
-    return runs
+    def __init__(self, options: Sequence[Ids]) -> None:
+        self._next: list[dict[int, int]] = [{}]  # of each node: token -> the node of the beginning with that token
+        for option in options:
+            self._insert(option)
 
+    def runs(self) -> list[ScoringRun]:
+        """The requests that answer every step of all options, none twice.
 
-def option_logprobs(option: Ids, answers: StepLogprobs) -> tuple[float, ...]:
-    """Log-probability of each token of an option."""
-    return tuple(answers[option[:depth], token_id] for depth, token_id in enumerate(option))
+        One run for each of the longest paths that tokens follow on, smallest tokens first; each step is asked in the
+        first run that passes it. Growth: the tokens of the trie and of the runs' paths.
+        """
+        runs: list[ScoringRun] = []
+        path: list[int] = []
+        steps: list[Step] = []
+        ahead: list[tuple[int, int, int]] = [(0, 0, 0)]  # node, its depth, its last token
+        while ahead:
+            node, depth, token_id = ahead.pop()
+            if depth:
+                path[depth - 1 :] = [token_id]
+            following = sorted(self._next[node].items())
+            steps += [Step(depth, token, child) for token, child in following]
+            inner = [(child, depth + 1, token) for token, child in following if self._next[child]]
+            ahead += reversed(inner)
+            if not inner:
+                runs.append(ScoringRun(tuple(path), tuple(steps)))
+                steps = []
+        return runs
+
+    def logprobs(self, option: Ids, answers: Mapping[int, float]) -> tuple[float, ...]:
+        """Log-probability of each token of an option; `answers` are those of all steps, by node."""
+        node, logprobs = 0, []
+        for token_id in option:
+            node = self._next[node][token_id]
+            logprobs.append(answers[node])
+        return tuple(logprobs)
+
+    def _insert(self, option: Ids) -> None:
+        node = 0
+        for token_id in option:
+            child = self._next[node].get(token_id)
+            if child is None:
+                child = self._next[node][token_id] = len(self._next)
+                self._next.append({})
+            node = child
 
 
 def num_shared_tokens(options: Sequence[Ids]) -> int:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radixkv.engine import Engine, Norm, RoleOpen, Scores, Text
-from radixkv.engine.scoring import ScoreMemo, ScoringRun, normalise, option_logprobs, plan_runs, softmax
+from radixkv.engine.scoring import OptionTrie, ScoreMemo, normalise, softmax
 from radixkv.request import Namespace, SamplingParams
 from whole_sequence import continuation_logprobs
 
@@ -177,22 +177,22 @@ OPTIONS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple
 
 @given(OPTIONS)
 def test_every_step_of_every_option_is_asked_once_in_row_order(options: list[tuple[int, ...]]) -> None:
-    runs = plan_runs(options)
-    steps = [step for run in runs for step in run.steps]
+    runs = OptionTrie(options).runs()
+    steps = [(run.path[: step.depth], step.token_id) for run in runs for step in run.steps]
     assert len(steps) == len(set(steps))
+    assert len({step.node for run in runs for step in run.steps}) == len(steps), "a node names one step"
     wanted = {(option[:depth], token_id) for option in options for depth, token_id in enumerate(option)}
     assert set(steps) == wanted
     for run in runs:
-        assert all(run.path[: len(before)] == before for before, _ in run.steps)
         positions = [target.position for target in run.targets(10)]
         assert positions == sorted(positions)
         assert all(9 <= position <= 9 + len(run.path) for position in positions)
-    assert () in {before for before, _ in runs[0].steps}, "the first run scores the context's own last row"
+    assert 0 in {step.depth for step in runs[0].steps}, "the first run scores the context's own last row"
 
 
 @given(OPTIONS)
 def test_the_paths_are_computed_by_no_two_runs_whole(options: list[tuple[int, ...]]) -> None:
-    paths = [run.path for run in plan_runs(options)]
+    paths = [run.path for run in OptionTrie(options).runs()]
     assert len(set(paths)) == len(paths)
     assert all(path[: len(other)] != other for path, other in itertools.permutations(paths, 2))
 
@@ -224,7 +224,22 @@ def test_the_memo_forgets_the_least_recently_used() -> None:
     assert memo.get(Namespace(salt="other"), b"c", (1,)) is None
 
 
-def test_the_logprobs_of_an_option_come_from_its_steps() -> None:
-    run = ScoringRun((1,), (((), 1), ((1,), 2)))
-    answers = dict(zip(run.steps, (-0.5, -0.25), strict=True))
-    assert option_logprobs((1, 2), answers) == (-0.5, -0.25)
+@given(OPTIONS)
+def test_the_logprobs_of_an_option_come_from_its_own_steps(options: list[tuple[int, ...]]) -> None:
+    trie = OptionTrie(options)
+
+    def logprob(before: tuple[int, ...], token_id: int) -> float:
+        return -1.0 - sum(3**place * token for place, token in enumerate((*before, token_id), start=1))
+
+    answers = {step.node: logprob(run.path[: step.depth], step.token_id) for run in trie.runs() for step in run.steps}
+    for option in options:
+        expected = tuple(logprob(option[:depth], token_id) for depth, token_id in enumerate(option))
+        assert trie.logprobs(option, answers) == expected
+
+
+def test_long_options_are_planned_without_a_copy_of_every_beginning() -> None:
+    long = 20_000
+    trie = OptionTrie([(1, *range(long)), (2, *range(long))])
+    runs = trie.runs()
+    assert [len(run.path) for run in runs] == [long, long]
+    assert sum(len(run.steps) for run in runs) == 2 * (long + 1)
