@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 
-from radixkv.request import SamplingParams
-from radixkv.tokenizer import Detokenizer, StopMatcher
+from radixkv.request import Request
+from radixkv.tokenizer import Detokenizer, StopMatcher, Tokenizer
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,34 @@ class NewText:
     cut: StopCut | None = None
 
 
+class ChoiceTexts:
+    """The texts of one request's choices. They share the automaton of its stop strings, which is built once."""
+
+    def __init__(self, tokenizer: Tokenizer, request: Request) -> None:
+        self._tokenizer = tokenizer
+        self._request = request
+        self._texts: dict[int, ChoiceText] = {}
+
+    def of(self, choice: int) -> ChoiceText:
+        """The text of a choice, begun when it is first asked for."""
+        text = self._texts.get(choice)
+        if text is None:
+            detokenizer = self._tokenizer.detokenizer(self._request.prompt)
+            text = ChoiceText(detokenizer, copy(self._matcher), self._request.sampling.min_tokens)
+            self._texts[choice] = text
+        return text
+
+    def forget(self, choice: int) -> None:
+        """The choice has ended."""
+        self._texts.pop(choice, None)
+
+    @cached_property
+    def _matcher(self) -> StopMatcher | None:
+        """Never pushed to, so that each choice begins with a copy; a copy has its own place in the automaton."""
+        sampling = self._request.sampling
+        return StopMatcher(sampling.stop, sampling.include_stop) if sampling.stop else None
+
+
 class ChoiceText:
     """Text of one choice as it grows.
 
@@ -34,10 +64,10 @@ class ChoiceText:
     that many (R015). Cost per token does not grow with the output.
     """
 
-    def __init__(self, detokenizer: Detokenizer, sampling: SamplingParams) -> None:
+    def __init__(self, detokenizer: Detokenizer, matcher: StopMatcher | None, min_tokens: int = 0) -> None:
         self._detokenizer = detokenizer
-        self._matcher = StopMatcher(sampling.stop, sampling.include_stop) if sampling.stop else None
-        self._min_tokens = sampling.min_tokens
+        self._matcher = matcher
+        self._min_tokens = min_tokens
         self._num_tokens = 0
         self._shown_chars = 0
         self._pieces: list[str] = []  # text that each token completed; kept only where a stop string may cut

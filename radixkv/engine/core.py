@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
 
 from radixkv.cache import CacheStats, PrefixCache
-from radixkv.engine.choice_text import ChoiceText
+from radixkv.engine.choice_text import ChoiceTexts
 from radixkv.engine.messages import (
     Abort,
     Answer,
@@ -30,7 +30,7 @@ from radixkv.engine.messages import (
     Submit,
 )
 from radixkv.errors import RadixKVError, RequestFailed
-from radixkv.request import FinishReason, Request, Usage
+from radixkv.request import FinishReason, Usage
 from radixkv.scheduler import Scheduler, SchedulerStats, SequenceUpdate
 from radixkv.step_plan import StepPlan, StepResult
 from radixkv.tokenizer import Tokenizer
@@ -78,9 +78,8 @@ class _Live:
     """A request that has not ended: where its events go and the text of its choices."""
 
     client: int
-    request: Request
     unfinished: int
-    texts: dict[int, ChoiceText] = field(default_factory=dict)
+    texts: ChoiceTexts
 
 
 class EngineCore:
@@ -159,7 +158,9 @@ class EngineCore:
             self._outbox[message.client].append(Failed(request.request_id, _failure(request.request_id, error)))
             self._scheduler.abort(request.request_id)  # what `add` had done by then
             return
-        self._live[request.request_id] = _Live(message.client, request, request.sampling.n)
+        self._live[request.request_id] = _Live(
+            message.client, request.sampling.n, ChoiceTexts(self._tokenizer, request)
+        )
 
     def _on_abort(self, message: Abort) -> None:
         for update in self._scheduler.abort(message.request_id):
@@ -227,10 +228,7 @@ class EngineCore:
         live = self._live.get(update.request_id)
         if live is None:
             return
-        text = live.texts.get(update.choice)
-        if text is None:
-            text = ChoiceText(self._tokenizer.detokenizer(live.request.prompt), live.request.sampling)
-            live.texts[update.choice] = text
+        text = live.texts.of(update.choice)
         if update.finish_reason is FinishReason.ERROR:
             self._fail(update.request_id, RuntimeError(update.error or "no cause given"))
             return
@@ -259,7 +257,7 @@ class EngineCore:
         )
         self._outbox[live.client].append(event)
         if finish is not None:
-            live.texts.pop(update.choice, None)
+            live.texts.forget(update.choice)
             live.unfinished -= 1
             if not live.unfinished:
                 self._live.pop(update.request_id, None)

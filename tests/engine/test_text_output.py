@@ -11,7 +11,7 @@ import pytest
 from radixkv.engine import CompletionDelta, Engine
 from radixkv.engine.choice_text import ChoiceText
 from radixkv.request import Choice, Completion, FinishReason, SamplingParams
-from radixkv.tokenizer import Tokenizer
+from radixkv.tokenizer import StopMatcher, Tokenizer
 
 
 async def collect(engine: Engine, prompt: str, sampling: SamplingParams) -> tuple[list[str], Choice]:
@@ -107,11 +107,32 @@ def test_a_stop_token_is_neither_text_nor_an_id_of_the_answer(forced: Any) -> No
     assert (choice.text, choice.token_ids, choice.stopped_by) == ("ab", (97, 98), ord("!"))
 
 
+def test_choices_of_a_request_share_the_automaton_of_its_stop_strings(
+    make_engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = []
+
+    def build(*arguments: Any) -> StopMatcher:
+        built.append(arguments)
+        return StopMatcher(*arguments)
+
+    monkeypatch.setattr("radixkv.engine.choice_text.StopMatcher", build)
+    engine = make_engine()
+    sampling = SamplingParams(seed=3, n=6, max_tokens=12, stop=("e", "ab"))
+    together = asyncio.run(engine.submit("some prompt", sampling))
+    assert built == [(("e", "ab"), False)]
+    free = asyncio.run(engine.submit("some prompt", SamplingParams(seed=3, n=6, max_tokens=12)))
+    for choice, whole in zip(together.choices, free.choices, strict=True):
+        cut = min((at for stop in ("e", "ab") if (at := whole.text.find(stop)) >= 0), default=None)
+        assert choice.text == whole.text[:cut], "each choice has its own place in the automaton"
+
+
 class TestCut:
     """Where a stop string cuts tokens that are longer than a character."""
 
     def text(self, tokenizer: Tokenizer, **settings: Any) -> ChoiceText:
-        return ChoiceText(tokenizer.detokenizer(), greedy(**settings))
+        sampling = greedy(**settings)
+        return ChoiceText(tokenizer.detokenizer(), StopMatcher(sampling.stop), sampling.min_tokens)
 
     def test_tokens_before_the_cut_stay_and_the_rest_of_a_split_token_is_text(self, tokenizer: Tokenizer) -> None:
         end_of_e = "é".encode()
