@@ -116,7 +116,9 @@ def _unparsed(target: str, x: Value) -> ProgramError:
     if isinstance(x, str):
         shown = x if len(x) <= 40 else x[:37] + "..."
         return ProgramError(
-            "E0406", f"{shown!r} is no {target}", "cut the text to the number alone, or constrain the gen"
+            "E0406",
+            f"{shown!r} is no {target}",
+            "cut the text to the number alone, or let `select` choose from the values",
         )
     return _wrong(target, "a str, number or bool", x)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from frontend_lang.checker.misplaced import meant_as_option
 from frontend_lang.checker.report import Report, closest, span_at
 from frontend_lang.checker.swallowed import check_swallowed_statement
 from frontend_lang.syntax import ast
@@ -32,8 +33,9 @@ def _check_sequence(statements: Sequence[ast.Statement], source: str, report: Re
             _report_bare(statement, report)
     for first, second in pairwise(statements):
         if first.span.end_line == second.span.line and ";" not in source[first.span.end : second.span.start]:
-            place = span_at(second.span, 1)
-            report.add("E0204", place, "two statements on one line need a `;` between them", "add `;`, or a new line")
+            hint = meant_as_option(second, source) if isinstance(second, ast.Assign) else None
+            place, message = span_at(second.span, 1), "two statements on one line need a `;` between them"
+            report.add("E0204", place, message, hint or "add `;`, or a new line")
         if isinstance(first, ast.TextStatement) and isinstance(second, ast.Gen) and _ends_with_blank(first):
             message = f"prompt ends with a space before gen `{second.name}`; many tokenizers then sample badly"
             last = ast.Span(*_last_character(first.span))

@@ -12,8 +12,22 @@ from frontend_lang.syntax import ast
 from frontend_lang.values import Value
 
 GEN_OPTIONS = ("max", "temp", "top_p", "top_k", "min_p", "stop", "seed", "logprobs", "timeout", "tries", "model")
+UNBUILT_OPTIONS = ("model",)
 SELECT_OPTIONS = ("norm",)
 BRANCH_OPTIONS = ("width", "timeout", "on_error")
+
+# What other systems call them.
+FOREIGN_OPTIONS = {
+    **dict.fromkeys(("temperature", "t"), "temp"),
+    **dict.fromkeys(("max_tokens", "max_new_tokens", "n_predict", "max_length", "maxtokens", "tokens"), "max"),
+    **dict.fromkeys(("stop_sequences", "stop_strings", "stop_at", "stops", "until"), "stop"),
+    **dict.fromkeys(("num_logprobs", "top_logprobs", "logprob"), "logprobs"),
+    **dict.fromkeys(("retries", "attempts"), "tries"),
+    **dict.fromkeys(("parallel", "concurrency", "max_parallel"), "width"),
+    "nucleus": "top_p",
+    "random_seed": "seed",
+    **dict.fromkeys(("normalize", "normalise", "normalization"), "norm"),
+}
 
 Reader = Callable[[Mapping[str, Value]], object]
 
@@ -37,14 +51,20 @@ def _check(construct: str, options: Sequence[ast.Option], known: Sequence[str], 
     for option in options:
         span = span_at(option.span, len(option.name))
         if option.name not in known:
-            report.add("E0303", span, f"{construct} has no option `{option.name}`", suggestion(option.name, known))
+            report.add("E0303", span, f"{construct} has no option `{option.name}`", _meant(option.name, known))
         elif option.name in seen:
             report.add("E0309", span, f"option `{option.name}` is given twice", "remove one")
-        elif option.name == "model":
+        elif option.name in UNBUILT_OPTIONS:
             report.add("E0299", span, "another model per gen is not in this version", "run the program on that model")
         else:
             _check_value(construct, option, report)
         seen.add(option.name)
+
+
+def _meant(name: str, known: Sequence[str]) -> str | None:
+    offered = [option for option in known if option not in UNBUILT_OPTIONS]
+    ours = FOREIGN_OPTIONS.get(name)
+    return f"write `{ours}`" if ours in offered else suggestion(name, offered)
 
 
 def _check_value(construct: str, option: ast.Option, report: Report) -> None:

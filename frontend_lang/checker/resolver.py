@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from frontend_lang.checker.misplaced import meant_as_option, misplaced_keyword
 from frontend_lang.checker.report import Report, closest, span_at, suggestion
 from frontend_lang.checker.scopes import Declaration, Frame, FrameKind, declared_names, frame_declarations
 from frontend_lang.checker.signatures import (
@@ -19,7 +20,7 @@ from frontend_lang.checker.signatures import (
     signature_of,
 )
 from frontend_lang.syntax import ast
-from frontend_lang.syntax.words import EXPRESSION_KEYWORDS, KEYWORDS
+from frontend_lang.syntax.words import EXPRESSION_KEYWORDS, FOREIGN_VALUES, FOREIGN_WORDS, KEYWORDS
 
 JOIN_POLICIES = ("all", "first", "best", "vote", "concat")
 
@@ -162,7 +163,7 @@ class Resolver:
             self._report.add("E0312", span, message, "yield the value and use what the join gives")
         elif name in self._callables:
             self._report.add("E0305", span, f"`{name}` is a def and cannot be assigned to", "choose another name")
-        else:
+        elif meant_as_option(node, self._program.source) is None:  # else E0204 says it
             close = closest(name, self._frame.names)
             hint = f"did you mean `{close}`?" if close else f"declare it: let {name} = …"
             self._report.add("E0305", span, f"`{name}` is not declared", hint)
@@ -178,8 +179,7 @@ class Resolver:
             self._report.add("E0304", node.span, f"`{name}` is a {kind}, not a value", f"call it: {name}(…)")
             return
         if name in KEYWORDS:
-            message = f"`{name}` is a keyword: a value is missing before it"
-            self._report.add("E0205", node.span, message, "finish the statement before")
+            self._report.add("E0205", node.span, *misplaced_keyword(node, self._program.source))
             return
         self._report.add("E0301", node.span, *self._unknown(name))
 
@@ -191,6 +191,8 @@ class Resolver:
         if name in self._program_names:
             hint = f"a def sees its parameters only: add one, and pass `{name}` ({self._program_names[name]})"
             return f"unknown name `{name}`", hint
+        if name in FOREIGN_VALUES:
+            return f"unknown name `{name}`", f"write `{FOREIGN_VALUES[name]}`"
         visible = self._frame.visible()
         close = closest(name, visible)
         if close:
@@ -234,7 +236,7 @@ class Resolver:
                 "E0304", callee.span, f"`{name}` ({declaration}) cannot be called", "only defs and builtins can"
             )
         else:
-            hint = suggestion(name, [*self._callables, *self._builtins])
+            hint = FOREIGN_WORDS.get(name) or suggestion(name, [*self._callables, *self._builtins])
             self._report.add("E0301", callee.span, f"unknown function `{name}`", hint)
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from frontend_lang.errors import ProgramError
@@ -12,7 +12,7 @@ from frontend_lang.interpreter.frames import Env
 from frontend_lang.interpreter.operators import truth
 from frontend_lang.interpreter.options import GenSettings, gen_settings, norm_setting, time_limit
 from frontend_lang.interpreter.run import usage_record
-from frontend_lang.runtime import ContextId, Delta, GenParams, GenResult
+from frontend_lang.runtime import ContextId, Delta, GenParams, GenResult, RuntimeFailure
 from frontend_lang.seeds import request_seed
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value, checked_text, text_of, type_name
@@ -67,7 +67,8 @@ class Generation(Calls):
             events.emit("gen.start", what, ctx=context, path=env.path)
         capped = left is not None and left < params.max_tokens
         asked = replace(params, max_tokens=left) if capped and left is not None else params
-        result = await self._stream(node.name, asked, context, env)
+        async with self._continuing(context, f"gen `{node.name}`"):
+            result = await self._stream(node.name, asked, context, env)
         self.run.spend(result.usage)
         if events.active:
             took_ms = round((events.elapsed_s() - started) * 1000, 3)
@@ -76,6 +77,17 @@ class Generation(Calls):
         if capped and result.finish_reason == "length":
             raise self.run.over_tokens()
         return result
+
+    @asynccontextmanager
+    async def _continuing(self, context: ContextId, what: str) -> AsyncIterator[None]:
+        """Say in the program's words that a model has no token to continue from."""
+        try:
+            yield
+        except RuntimeFailure as failure:
+            if failure.code != "E0702" or await self.run.runtime.commit(context):
+                raise
+            message = f"{what} has nothing to continue: the context is empty"
+            raise ProgramError("E0702", message, "write some text before it, such as `user: …`") from failure
 
     def _seeded(self, site: str, settings: GenSettings, attempt: int, env: Env) -> GenParams:
         """An explicit seed counts as the run seed would: every site, branch, round and attempt draws its own."""
@@ -114,7 +126,8 @@ class Generation(Calls):
         norm = norm_setting(await self.options(node.options, env))
         self.run.tokens_left()
         context = await self.run.contexts.flush(env.context)
-        scores = await self.run.runtime.score(context, options, norm)
+        async with self._continuing(context, f"select `{node.name}`"):
+            scores = await self.run.runtime.score(context, options, norm)
         self.run.spend(scores.usage)
         chosen = options[scores.best]
         distribution: dict[str, float] = {}
@@ -130,12 +143,14 @@ class Generation(Calls):
 
 def _ended(result: GenResult) -> dict[str, object]:
     """What gen.end says about a result."""
+    logprobs = {} if result.logprobs is None else {"logprobs": list(result.logprobs)}
     return {
         "value": result.text,
         "tokens": len(result.token_ids),
         "token_ids": list(result.token_ids),
         "finish_reason": result.finish_reason,
         "usage": usage_record(result.usage),
+        **logprobs,
     }
 
 

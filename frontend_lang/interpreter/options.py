@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from frontend_lang.errors import ProgramError
+from frontend_lang.interpreter.limits import Limits
 from frontend_lang.runtime import GenParams, Norm
 from frontend_lang.seeds import MAX_SEED
 from frontend_lang.values import Value, is_number, type_name
@@ -18,6 +19,7 @@ _T = TypeVar("_T")
 DEFAULT_TRIES = 3
 MAX_TRIES = 1000
 DEFAULT_WIDTH = 64
+MAX_TEMPERATURE = 100.0
 MAX_TIMEOUT_S = 86_400.0
 FORK_OPTIONS = frozenset({"width", "timeout", "on_error"})  # others are defaults for the gens in the branches
 
@@ -47,12 +49,13 @@ class _Number:
     low: float
     high: float
     whole: bool = False
+    limits: str | None = None  # in words, where they are not simply `low` to `high`
 
     def __call__(self, name: str, value: Value) -> float:
         if not is_number(value) or (self.whole and type(value) is not int):
             raise _mistyped(name, "an int" if self.whole else "a number", value)
         if not self.low <= value <= self.high:  # type: ignore[operator]
-            raise ProgramError("E0401", f"{name}={value}", f"{name} is {self.low} to {self.high}")
+            raise ProgramError("E0401", f"{name}={value}", f"{name} is {self.limits or f'{self.low} to {self.high}'}")
         return value  # type: ignore[return-value]
 
 
@@ -75,8 +78,8 @@ def _mistyped(name: str, expected: str, found: Value) -> ProgramError:
 
 
 _FIELDS: Mapping[str, tuple[str, Callable[[str, Value], object]]] = {
-    "max": ("max_tokens", _Number(1, math.inf, whole=True)),
-    "temp": ("temperature", _Number(0.0, 1e6)),
+    "max": ("max_tokens", _Number(1, math.inf, whole=True, limits=f"1 to {Limits().gen_max}")),
+    "temp": ("temperature", _Number(0.0, MAX_TEMPERATURE)),
     "top_p": ("top_p", _Number(1e-9, 1.0)),
     "top_k": ("top_k", _Number(0, MAX_SEED, whole=True)),
     "min_p": ("min_p", _Number(0.0, 1.0)),
@@ -87,7 +90,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[str, Value], object]]] = {
 }
 _seed = _Number(0, MAX_SEED, whole=True)
 _tries = _Number(1, MAX_TRIES, whole=True)
-_width = _Number(1, math.inf, whole=True)
+_width = _Number(1, math.inf, whole=True, limits=f"at least 1; at most {Limits().live_branches} branches run at once")
 
 
 def gen_settings(options: Mapping[str, Value]) -> GenSettings:

@@ -7,7 +7,9 @@ from typing import Any
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.syntax import ast
-from frontend_lang.values import Value, equal, from_json, from_python, type_name
+from frontend_lang.values import Value, equal, from_json, from_python, json_text, type_name
+
+MAX_SHOWN = 40  # characters of a value in a message
 
 Types = Mapping[str, ast.Type]
 
@@ -35,7 +37,7 @@ class TypeChecker:
             return float(value)
         if self._fits(value, declared):
             return value
-        raise ProgramError("E0402", f"{what} is declared {describe(declared)}, found {type_name(value)}")
+        raise ProgramError("E0402", f"{what} is declared {describe(declared)}, found {shown(value)}")
 
     def from_argument(self, raw: object, declared: ast.Type | None, what: str) -> Value:
         """An argument of a run: text for str types, JSON for others; what is no str is a value already."""
@@ -44,9 +46,8 @@ class TypeChecker:
         try:
             return self.fit(from_json(raw), declared, what)
         except ProgramError as error:
-            raise ProgramError(
-                error.code, f"{what}: {error.message}", f"{describe(declared)} is given as JSON"
-            ) from None
+            message = error.message if error.message.startswith(what) else f"{what}: {error.message}"
+            raise ProgramError(error.code, message, f"{describe(declared)} is given as JSON") from None
 
     def _is_text(self, declared: ast.Type) -> bool:
         if isinstance(declared, ast.UnionType):
@@ -92,6 +93,17 @@ class TypeChecker:
 
     def _union(self, value: Value, declared: ast.UnionType) -> bool:
         return any(self._fits(value, option) for option in declared.options)
+
+
+def shown(value: Value) -> str:
+    """The type of a value and, in short, the value."""
+    if value is None:
+        return "none"
+    try:
+        text = json_text(value, limit=MAX_SHOWN * 100)
+    except ProgramError:  # too large, or a float without JSON form
+        return type_name(value) if isinstance(value, (str, list, dict)) else f"{type_name(value)} {value}"
+    return f"{type_name(value)} {text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + '…'}"
 
 
 def describe(declared: ast.Type) -> str:

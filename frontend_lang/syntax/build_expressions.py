@@ -6,6 +6,7 @@ and the expressions in it are parsed and built with the offsets of the one sourc
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -145,7 +146,10 @@ class ExpressionBuilder:
         return ast.Constant(int(self._digits(tree)), span=self.span(tree))
 
     def _build_number(self, tree: ParseTree) -> ast.Constant:
-        return ast.Constant(float(self._digits(tree)), span=self.span(tree))
+        number = float(self._digits(tree))
+        if math.isinf(number):
+            self.report("E0408", self.span(tree), "the number is beyond a float", "a float is below 1.8e308")
+        return ast.Constant(number, span=self.span(tree))
 
     def _digits(self, tree: ParseTree) -> str:
         text = str(tree.children[0])

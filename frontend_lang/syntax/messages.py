@@ -16,6 +16,7 @@ from frontend_lang.syntax.positions import Problem
 
 _FIRST_WORD = re.compile(r"[ \t]*(?:[{};][ \t]*)*([A-Za-z_]\w*)")
 _ASSIGNED_KEYWORD = re.compile(r"[ \t]*(?:[{};][ \t]*)*([a-z]+)\s*$")
+_IMPORT = re.compile(r"[ \t]*(?:[{};][ \t]*)*import\b")
 _SWALLOWED = re.compile(r"\b(system|user|assistant|text|line)[ \t]*:[^\n]*\}[ \t]*$", re.MULTILINE)
 _OPENERS = {"LBRACE": "}", "LPAR": ")", "LSQB": "]"}
 _CLOSERS = {"RBRACE": "{", "RPAR": "(", "RSQB": "["}
@@ -121,6 +122,12 @@ class Explainer:
             return Problem(
                 "E0201", start, end, f"`{shown}` closes nothing", f"remove it, or add the `{_CLOSERS[token.type]}`"
             )
+        if _IMPORT.match(self._line_before(start)):
+            begin = self._source.rfind("import", 0, start)
+            message = "`import` is not in this version"
+            return Problem("E0299", begin, begin + len("import"), message, "copy the defs into this file")
+        if _chains(error):
+            return Problem("E0201", start, end, "comparisons do not chain", "join two with `and`: a < b and b < c")
         message = f"unexpected `{shown}`, expected {self._expected(error)}"
         return Problem("E0201", start, end, message, self._token_hint(error))
 
@@ -173,7 +180,7 @@ class Explainer:
         elif names >= words.TEXT_TERMINALS:
             found.append("text in quotes")
             names -= words.TEXT_TERMINALS
-        if "CMP" in names or "DOT" in names:
+        if names & {"CMP", "DOT", "ADD", "MUL"}:
             found.append("an operator")
             names -= words.OPERATOR_TERMINALS
         if found:
@@ -186,6 +193,12 @@ class Explainer:
             yield words.TERMINAL_WORDS.get(name) or (
                 f"`{pattern.value}`" if isinstance(pattern, PatternStr) else name.lower()
             )
+
+
+def _chains(error: UnexpectedToken) -> bool:
+    """Whether a second comparison follows a first: operators could go on, but not this one."""
+    accepts = error.accepts or set()
+    return error.token.type in ("CMP", "IN") and "ADD" in accepts and "CMP" not in accepts
 
 
 def _open_brackets(error: UnexpectedToken) -> Iterator[Token]:

@@ -22,7 +22,7 @@ KEYWORDS = frozenset({*STATEMENT_KEYWORDS, *EXPRESSION_KEYWORDS, *OTHER_KEYWORDS
 # Habits from elsewhere -> what to write here.
 FOREIGN_WORDS = {
     "while": "there is no `while`: write `repeat N { … }` with a `break`",
-    "print": "text goes to the context with `text …`; a result is given back with `return`",
+    "print": "there is no `print`: text goes to the context with `text …`; a result is given back with `return`",
     "function": "write `def`",
     "func": "write `def`",
     "fn": "write `def`",
@@ -34,6 +34,13 @@ FOREIGN_WORDS = {
     "match": "write `if … { } elif … { }`",
     "except": "write `catch`",
     "include": "write `import`",
+}
+
+# Values as other languages write them -> ours.
+FOREIGN_VALUES = {
+    **dict.fromkeys(("None", "null", "NULL", "nil", "undefined"), "none"),
+    **dict.fromkeys(("True", "TRUE"), "true"),
+    **dict.fromkeys(("False", "FALSE"), "false"),
 }
 
 # Words that go on a statement before them -> what that is.

@@ -129,3 +129,19 @@ def test_import_of_the_package_is_cheap() -> None:
     code = "import sys, frontend_lang; print('lark' in sys.modules, 'asyncio' in sys.modules, 'torch' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.split() == ["False", "False", "False"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "message"),
+    [
+        ("p: int", '"a"', 'parameter `p` is declared int, found str "a"'),
+        ("p: list[int]", '[1, "a"]', 'parameter `p` is declared list[int], found list [1,"a"]'),
+        ("p: int", [0.5] * 100, "parameter `p` is declared int, found list [0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.…"),
+        ("p: int", "null", "parameter `p` is declared int, found none"),
+        ("p: int", float("nan"), "parameter `p` is declared int, found float nan"),
+    ],
+)
+def test_a_misfit_is_said_once_and_shows_the_value(declared: str, given: object, message: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        run_on(ScriptedRuntime(), f"param {declared}\nreturn p", {"p": given})
+    assert caught.value.message == message

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from frontend_lang import Event, ProgramError
+from frontend_lang.runtime import Constraint, ContextId, Delta, GenParams, GenResult
 from frontend_lang.scripted import ScriptedRuntime
 from scripted_programs import run_on
 
@@ -82,3 +85,23 @@ def test_losing_branches_end_as_cancelled() -> None:
     events = events_of("return fork 2 { gen a\nyield a } join first", runtime)
     ended = {event.data["index"]: event.data["status"] for event in events if event.event == "branch.end"}
     assert ended == {0: "cancelled", 1: "ok"}
+
+
+class WithLogprobs(ScriptedRuntime):
+    """Adds a log-probability for each token where a gen asks for them."""
+
+    async def generate(
+        self, context: ContextId, params: GenParams, constraint: Constraint | None = None
+    ) -> AsyncIterator[Delta | GenResult, None]:
+        async for item in super().generate(context, params, constraint):
+            if isinstance(item, GenResult) and params.logprobs is not None:
+                yield replace(item, logprobs=tuple([-0.5] * len(item.token_ids)))
+            else:
+                yield item
+
+
+def test_gen_end_has_log_probabilities_where_they_were_asked_for() -> None:
+    source = "text: P\ngen a with logprobs=3\ngen b"
+    first, second = [event for event in events_of(source, WithLogprobs(["one two", "x"])) if event.event == "gen.end"]
+    assert first.data["logprobs"] == [-0.5, -0.5]
+    assert "logprobs" not in second.data

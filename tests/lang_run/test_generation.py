@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
 
-from frontend_lang import Limits
-from frontend_lang.runtime import Norm
+from frontend_lang import Limits, ProgramError
+from frontend_lang.runtime import Constraint, ContextId, Delta, GenParams, GenResult, Norm, RuntimeFailure
 from frontend_lang.scripted import ScriptedCall, ScriptedRuntime
 from scripted_programs import failure_of, run_on, value_of
 
@@ -190,3 +192,26 @@ def test_usage_is_summed_over_calls_and_readable_in_the_program() -> None:
     assert result.usage.forks == 2
     assert result.usage.prompt_tokens == result.usage.cached_tokens + result.usage.computed_tokens
     assert result.to_dict()["usage"]["completion_tokens"] == 6  # type: ignore[index]
+
+
+class Bare(ScriptedRuntime):
+    """Refuses to continue from nothing, as models without a beginning-of-sequence token do."""
+
+    async def generate(
+        self, context: ContextId, params: GenParams, constraint: Constraint | None = None
+    ) -> AsyncIterator[Delta | GenResult, None]:
+        if await self.commit(context) == 0:
+            raise RuntimeFailure("E0702", f"context: got {context}, allowed: some text")
+        async for item in super().generate(context, params, constraint):
+            yield item
+
+
+def test_a_gen_in_an_empty_context_is_told_to_write_text_first() -> None:
+    with pytest.raises(ProgramError) as caught:
+        run_on(Bare(["x"]), "gen a")
+    assert (caught.value.code, caught.value.message) == (
+        "E0702",
+        "gen `a` has nothing to continue: the context is empty",
+    )
+    assert "write some text" in (caught.value.hint or "")
+    assert run_on(Bare(["x"]), "text: P\ngen a\nreturn a").value == "x"

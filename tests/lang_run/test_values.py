@@ -284,3 +284,10 @@ def test_vote_key_folds_text_and_keeps_types_apart() -> None:
     assert vote_key(1) == vote_key(1.0)
     assert len({vote_key("1"), vote_key(1), vote_key(True), vote_key(None)}) == 4
     assert vote_key(math.inf) != vote_key(-math.inf)
+
+
+def test_text_that_is_no_number_has_a_hint_that_this_version_can_follow() -> None:
+    error = failure_of('return int("x")')
+    assert error.code == "E0406"
+    assert "select" in (error.hint or "")
+    assert "gen" not in (error.hint or "")

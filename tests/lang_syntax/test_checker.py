@@ -247,3 +247,35 @@ def test_the_json_form_of_a_check():
     failed = check_source("let a = b", "x.rkv")
     assert failed.to_dict()["worst_case"] == {"branches": None, "tokens": None}
     assert failed.summary() == "failed: 0 defs · 1 error · 0 warnings"
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "words"),
+    [
+        ("let x = gen y", "E0205", "write `gen y`; it binds y itself"),
+        ("let x = select y from ['a']", "E0205", "it binds y itself"),
+        ("def f() { 'x' }\nlet x = use f()", "E0205", "write `f(…)` alone"),
+        ("assistant gen x max=3", "E0204", "with max=…"),
+        ("gen x with max=0", "E0401", "max is 1 to 4096"),
+        ("fork 2 with width=0 { gen a }", "E0401", "at least 1; at most 64 branches"),
+        ("gen x with temp=3000", "E0401", "0.0 to 100.0"),
+        ("let x = None", "E0301", "write `none`"),
+        ("let x = True", "E0301", "write `true`"),
+        ("let x = False", "E0301", "write `false`"),
+        ("return null", "E0301", "write `none`"),
+        ("gen x with temperature=1", "E0303", "write `temp`"),
+        ("gen x with max_tokens=1", "E0303", "write `max`"),
+        ("gen x with stop_sequences=['a']", "E0303", "write `stop`"),
+        ("print('x')", "E0301", "there is no `print`"),
+    ],
+)
+def test_a_habit_from_elsewhere_is_one_error_that_says_what_to_write(source, code, words):
+    (found,) = findings(source)
+    assert found.code == code
+    assert words in (found.hint or "")
+
+
+def test_options_that_are_refused_are_not_offered():
+    (found,) = findings("gen x with foo=1")
+    assert "model" not in (found.hint or "")
+    assert "tries" in (found.hint or "")

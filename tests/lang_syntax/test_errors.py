@@ -34,7 +34,7 @@ def codes(source: str) -> list[tuple[str, int]]:
         ("let a: = 1", "E0201", (1, 8), None),
         ("return\n", "E0201", (2, 1), None),
         ("fork { }", "E0201", (1, 8), None),
-        ("import s.rkv as t", "E0201", (1, 8), None),
+        ("import s.rkv as t", "E0299", (1, 1), "copy the defs"),
     ],
 )
 def test_one_error_with_its_place_and_a_way_out(source, code, place, words):
@@ -47,7 +47,7 @@ def test_what_could_stand_there_is_said_in_words():
     assert parse("let a: = 1").diagnostics[0].message == "unexpected `=`, expected a type"
     assert parse("let a = ;").diagnostics[0].message == "unexpected `;`, expected an expression, `fork` or `map`"
     assert parse("let 3 = 1").diagnostics[0].message == "unexpected `3`, expected a name"
-    assert parse("import 3 as t").diagnostics[0].message == "unexpected `3`, expected text in quotes"
+    assert parse("test 3 { }").diagnostics[0].message == "unexpected `3`, expected text in quotes"
 
 
 def test_one_pass_reports_all_errors():
@@ -140,3 +140,32 @@ def test_to_dict_is_the_json_form():
         "end_col": 10,
         "hint": "write `and`",
     }
+
+
+@pytest.mark.parametrize("source", ["let a = 1 < 2 < 3", "let a = 1 in [1] in [2]", 'text "@{1 == 1 == 1}"'])
+def test_comparisons_do_not_chain_and_no_rule_of_the_grammar_is_named(source):
+    (found,) = parse(source).diagnostics
+    assert (found.code, found.message) == ("E0201", "comparisons do not chain")
+    assert "`and`" in (found.hint or "")
+
+
+def test_an_operator_is_expected_in_words_after_a_comparison():
+    (found,) = parse("let a = (1 < 2 = 3)").diagnostics
+    assert "an operator" in found.message
+    assert "add" not in found.message
+
+
+@pytest.mark.parametrize("source", ["import foo", "import foo as bar", "import foo.bar"])
+def test_import_of_a_bare_name_is_not_in_this_version(source):
+    assert parse(source).diagnostics[0].code == "E0299"
+
+
+@pytest.mark.parametrize(("written", "value"), [("1e-3", 1e-3), ("2E5", 2e5), ("1.5e+2", 150.0), ("0.25", 0.25)])
+def test_numbers_may_have_an_exponent(written, value):
+    program = parse(f"let a = {written}").program
+    assert program is not None
+    assert program.statements[0].value.value == value
+
+
+def test_a_number_beyond_a_float_is_an_error():
+    assert [found.code for found in parse("let a = 1e999").diagnostics] == ["E0408"]
