@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 
 from frontend_lang.checker import check
+from frontend_lang.checking import first_errors
 from frontend_lang.diagnostics import Diagnostic, has_errors
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import EventLog, Listener
@@ -25,7 +26,7 @@ from frontend_lang.values import to_json_safe
 
 
 class ProgramRejected(ProgramError):
-    """The program did not pass the check; `diagnostics` has every finding, this error is the first of them."""
+    """The program did not pass the check; `diagnostics` has what was found up to error 20, the first error is this one."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         first = next(found for found in diagnostics if found.severity == "error")
@@ -34,11 +35,11 @@ class ProgramRejected(ProgramError):
 
 
 def load(source: str, file: str = "<string>", entry: str | None = None) -> ast.Program:
-    """Parse and check a program that shall run from `entry`. Raises ProgramRejected with all findings."""
+    """Parse and check a program that shall run from `entry`. Raises ProgramRejected with what was found."""
     parsed = parse(source, file)
     found = list(parsed.diagnostics)
     if parsed.program is not None and not has_errors(found):
-        found += check(parsed.program, entry, runnable=True)
+        found += first_errors(check(parsed.program, entry, runnable=True))
         if not has_errors(found):
             return parsed.program
     raise ProgramRejected(found)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from frontend_lang.diagnostics import Diagnostic, has_errors
 from frontend_lang.syntax import ast
+from frontend_lang.syntax.limits import MAX_ERRORS
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class CheckReport:
     program: ast.Program | None
     diagnostics: tuple[Diagnostic, ...]
     worst_case: WorstCase | None
+    omitted: int = 0  # errors beyond the first `MAX_ERRORS`, which `diagnostics` leaves out
 
     @property
     def ok(self) -> bool:
@@ -52,10 +55,10 @@ class CheckReport:
 
     def summary(self) -> str:
         """The last line: `ok: 1 def · 0 errors · 1 warning · worst case …`."""
-        errors = sum(diagnostic.severity == "error" for diagnostic in self.diagnostics)
+        errors = _errors(self.diagnostics)
         counts = [
             _many(self.defs, "def"),
-            _many(errors, "error"),
+            _many(errors + self.omitted, "error") + (f" ({self.omitted} more not shown)" if self.omitted else ""),
             _many(len(self.diagnostics) - errors, "warning"),
             *([str(self.worst_case)] if self.worst_case else []),
         ]
@@ -65,7 +68,8 @@ class CheckReport:
         """The form that goes into JSON."""
         bounds = self.worst_case or WorstCase(None, None)
         found = [diagnostic.to_dict() for diagnostic in self.diagnostics]
-        return {"ok": self.ok, "diagnostics": found, "worst_case": bounds.to_dict()}
+        omitted = {"omitted": self.omitted} if self.omitted else {}
+        return {"ok": self.ok, "diagnostics": found, **omitted, "worst_case": bounds.to_dict()}
 
 
 def check_source(source: str, file: str = "<string>", entry: str | None = None) -> CheckReport:
@@ -76,9 +80,20 @@ def check_source(source: str, file: str = "<string>", entry: str | None = None) 
     parsed = parse(source, file)
     if parsed.program is None:
         return CheckReport(None, parsed.diagnostics, None)
-    found = tuple(check(parsed.program, entry))
+    every = check(parsed.program, entry)
+    found = first_errors(every)
     bounds = None if has_errors(found) else worst_case(parsed.program, entry)
-    return CheckReport(parsed.program, found, bounds)
+    return CheckReport(parsed.program, found, bounds, _errors(every) - _errors(found))
+
+
+def first_errors(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Findings up to the error number `MAX_ERRORS`: who has thousands made one mistake, not thousands."""
+    places = [index for index, found in enumerate(diagnostics) if found.severity == "error"]
+    return tuple(diagnostics[: places[MAX_ERRORS - 1] + 1] if len(places) > MAX_ERRORS else diagnostics)
+
+
+def _errors(diagnostics: Sequence[Diagnostic]) -> int:
+    return sum(found.severity == "error" for found in diagnostics)
 
 
 def _many(count: int, one: str, several: str | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from frontend_lang.checker.cost import worst_case
 from frontend_lang.checker.entry import check_entry
 from frontend_lang.checker.lints import check_layout
+from frontend_lang.checker.literals import check_literals
 from frontend_lang.checker.options import check_options
 from frontend_lang.checker.report import Report
 from frontend_lang.checker.resolver import Resolver
@@ -28,6 +29,7 @@ def check(
     Resolver(program, report, interactive=interactive).run()
     check_options(program, report)
     check_built(program, report)
+    check_literals(program, report)
     check_layout(program, report, interactive=interactive)
     if runnable or entry is not None:
         check_entry(program, entry, report)

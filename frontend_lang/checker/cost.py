@@ -15,7 +15,6 @@ from frontend_lang.runtime import GenParams
 from frontend_lang.syntax import ast
 
 NOTHING = WorstCase(0, 0)
-UNBOUNDED = WorstCase(None, None)
 
 
 def worst_case(program: ast.Program, entry: str | None = None) -> WorstCase:
@@ -53,7 +52,8 @@ class _Defaults:
 class _Costs:
     def __init__(self, program: ast.Program) -> None:
         self._defs = {node.name: node for node in program.statements if isinstance(node, ast.Def)}
-        self._known: dict[str, WorstCase] = {}
+        self._known: dict[tuple[str, _Defaults], WorstCase] = {}
+        self._active: set[str] = set()  # defs whose bodies are being added up
         self._handlers: dict[type, Callable[[Any, _Defaults], WorstCase]] = {
             ast.Gen: self._gen,
             ast.Call: self._call,
@@ -72,11 +72,34 @@ class _Costs:
         }
 
     def of_def(self, name: str) -> WorstCase:
-        """A call of the def; a def that calls itself has no bound."""
-        if name not in self._known:
-            self._known[name] = UNBOUNDED
-            self._known[name] = self.of_statements(self._defs[name].body.statements, _Defaults())
-        return self._known[name]
+        """A call of the def; one that calls itself has no bound on what it does at all."""
+        return self._inside(name, _Defaults())
+
+    def _inside(self, name: str, defaults: _Defaults) -> WorstCase:
+        if name in self._active:
+            return self._recursion(name)
+        if (name, defaults) not in self._known:
+            self._active.add(name)
+            self._known[name, defaults] = self.of_statements(self._defs[name].body.statements, defaults)
+            self._active.discard(name)
+        return self._known[name, defaults]
+
+    def _recursion(self, name: str) -> WorstCase:
+        """No bound on tokens if a gen can be reached from the def, none on branches if a fork can."""
+        nodes = [node for reached in self._reachable(name) for node in ast.walk(self._defs[reached])]
+        forks = any(isinstance(node, (ast.CountFork, ast.EachFork, ast.ArmsFork, ast.Map)) for node in nodes)
+        return WorstCase(None if forks else 0, None if any(isinstance(node, ast.Gen) for node in nodes) else 0)
+
+    def _reachable(self, name: str) -> set[str]:
+        """The def and all defs that it calls or joins with, directly or not."""
+        reached, pending = {name}, [name]
+        while pending:
+            for node in ast.walk(self._defs[pending.pop()]):
+                called = node.name if isinstance(node, ast.Name) else node.policy if isinstance(node, ast.Join) else ""
+                if called in self._defs and called not in reached:
+                    reached.add(called)
+                    pending.append(called)
+        return reached
 
     def of_statements(self, statements: Iterable[ast.Statement], defaults: _Defaults) -> WorstCase:
         """Statements one after the other; `set` changes the defaults of those that follow."""
@@ -120,10 +143,9 @@ class _Costs:
     def _use(self, node: ast.Use, defaults: _Defaults) -> WorstCase:
         call = node.call
         name = call.callee.name if isinstance(call, ast.Call) and isinstance(call.callee, ast.Name) else ""
-        if name not in self._defs or not isinstance(call, ast.Call) or self._known.get(name) is UNBOUNDED:
+        if name not in self._defs or not isinstance(call, ast.Call):
             return self._of(call, defaults)
-        self.of_def(name)  # finds recursion
-        return self.of_statements(self._defs[name].body.statements, defaults) + self._parts(call.arguments, defaults)
+        return self._inside(name, defaults) + self._parts(call.arguments, defaults)
 
     def _comprehension(self, node: ast.Comprehension, defaults: _Defaults) -> WorstCase:
         each = self._of(node.element, defaults) + self._of(node.condition, defaults)

@@ -122,7 +122,7 @@ class Generation(Calls):
 
     async def select(self, node: ast.Select, env: Env) -> None:
         """Score the options as continuations of the context, append and bind the likeliest."""
-        options = _option_texts(await self.evaluate(node.candidates, env))
+        options = option_texts(await self.evaluate(node.candidates, env))
         norm = norm_setting(await self.options(node.options, env))
         self.run.tokens_left()
         context = await self.run.contexts.flush(env.context)
@@ -154,7 +154,7 @@ def _ended(result: GenResult) -> dict[str, object]:
     }
 
 
-def _option_texts(candidates: Value) -> list[str]:
+def option_texts(candidates: Value) -> list[str]:
     """The options of a select as text. Raises E0402 and E0607."""
     if not isinstance(candidates, list):
         raise ProgramError("E0402", f"`select` needs a list of options, found {type_name(candidates)}")

@@ -50,8 +50,10 @@ def test_bounds_are_products_of_what_is_written(source, expected):
         ("param n = 2\nrepeat n { gen a with max=10 }", (0, None)),
         ("param n = 2\nfork n { gen a with max=10 }", (None, None)),
         ("param n = 2\ngen a with max=n", (0, None)),
-        ("def f(n) { gen a; f(n) }\nf(1)", (None, None)),
-        ("def f() { use f() }\nf()", (None, None)),
+        ("def f(n) { gen a; f(n) }\nf(1)", (0, None)),
+        ("def f(n) { gen a; g(n) }\ndef g(n) { fork 2 { use f(n) } }\nf(1)", (None, None)),
+        ("def f(n) { fork 2 { let b = 1 } join f }\nf(1)", (None, 0)),
+        ("def f() { gen a; use f() }\nuse f()", (0, None)),
         ("param n = 2\nrepeat n { let a = 1 }\ngen b with max=3", (0, 3)),
     ],
 )
@@ -64,3 +66,20 @@ def test_the_entry_decides_and_without_one_the_dearest_counts():
     assert bounds(source, "a") == (0, 1)
     assert bounds(source, "b") == (2, 4)
     assert bounds(source) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(n) { return if n < 2 then 1 else f(n - 1) }\nlet a = f(9)",
+        "def f() { use f() }\nf()",
+        "def f(n) { return g(n) }\ndef g(n) { return f(n) }\nf(1)",
+    ],
+)
+def test_recursion_that_neither_generates_nor_forks_costs_nothing(source):
+    assert bounds(source) == (0, 0)
+
+
+def test_defs_that_use_defs_twice_are_added_up_once_each():
+    chain = "\n".join(f"def f{i}() {{ use f{i + 1}(); use f{i + 1}() }}" for i in range(40))
+    assert bounds(f"{chain}\ndef f40() {{ gen a with max=1 }}\nuse f0()") == (0, 2**40)

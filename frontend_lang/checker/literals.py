@@ -1,0 +1,113 @@
+"""Values that are written out and can be judged without a run: by the very functions that a run judges them with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from frontend_lang.checker.options import literal_value
+from frontend_lang.checker.report import Report
+from frontend_lang.errors import ProgramError
+from frontend_lang.interpreter.generation import option_texts
+from frontend_lang.interpreter.limits import Limits
+from frontend_lang.interpreter.operators import truth
+from frontend_lang.interpreter.types import TypeChecker
+from frontend_lang.syntax import ast
+from frontend_lang.values import Value, type_name
+
+
+def check_literals(program: ast.Program, report: Report) -> None:
+    """Report E0309, E0402, E0407, E0503 and E0607 about values that are written out."""
+    checks = _Literals(program, report)
+    for node in ast.walk(program):
+        check = checks.handlers.get(type(node))
+        if check is not None:
+            check(node)
+
+
+class _Literals:
+    def __init__(self, program: ast.Program, report: Report) -> None:
+        types = {node.name: node.type for node in program.statements if isinstance(node, ast.TypeDefinition)}
+        self._types = TypeChecker(types)
+        self._report = report
+        self.handlers: dict[type, Callable[[Any], None]] = {
+            ast.Let: lambda node: self._fits(node.value, node.type, f"`{node.name}`"),
+            ast.Param: lambda node: self._fits(node.default, node.type, f"parameter `{node.name}`"),
+            ast.Parameter: lambda node: self._fits(node.default, node.type, f"parameter `{node.name}`"),
+            ast.IfClause: lambda node: self._judge(node.condition, lambda value: truth(value, "`if`")),
+            ast.Gen: lambda node: self._judge(node.until, lambda value: truth(value, "`until`")),
+            ast.For: lambda node: self._judge(node.items, lambda value: _list(value, "`for`")),
+            ast.EachFork: lambda node: self._judge(node.items, lambda value: _list(value, "`fork … in`")),
+            ast.Comprehension: lambda node: self._judge(node.items, lambda value: _list(value, "a comprehension")),
+            ast.Repeat: lambda node: self._judge(node.count, _rounds),
+            ast.CountFork: lambda node: self._judge(node.count, _branches),
+            ast.Select: self._select,
+            ast.Binary: self._division,
+            ast.RecordLiteral: self._record,
+        }
+
+    def _judge(self, node: ast.Node | None, judge: Callable[[Value], object]) -> None:
+        """Report what `judge` raises about the value of the node, if that is written out."""
+        if not isinstance(node, ast.Expression) or not _is_written(node):
+            return
+        try:
+            judge(literal_value(node))
+        except ProgramError as error:
+            if error.code not in ("E0299", "E0403"):  # of types, and reported there
+                self._report.add(error.code, node.span, error.message, error.hint)
+
+    def _fits(self, node: ast.Node | None, declared: ast.Type | None, what: str) -> None:
+        self._judge(node, lambda value: self._types.fit(value, declared, what))
+
+    def _select(self, node: ast.Select) -> None:
+        self._judge(node.candidates, option_texts)
+        if isinstance(node.candidates, ast.ListLiteral) and not _is_written(node.candidates):
+            for item in node.candidates.items:
+                self._judge(item, lambda value: option_texts([value]))
+
+    def _division(self, node: ast.Binary) -> None:
+        if node.operator in ("/", "//", "%") and isinstance(node.right, ast.Constant) and node.right.value == 0:
+            self._report.add("E0407", node.right.span, f"`{node.operator}` by zero", None)
+
+    def _record(self, node: ast.RecordLiteral) -> None:
+        seen: set[str] = set()
+        for item in node.fields:
+            key = item.key.literal
+            if key is None:
+                continue
+            if key in seen:
+                self._report.add("E0309", item.key.span, f"the record has two fields `{key}`", "remove or rename one")
+            seen.add(key)
+
+
+def _is_written(node: ast.Expression) -> bool:
+    """Whether `literal_value` is the value of the node and not just None for "unknown"."""
+    if isinstance(node, ast.ListLiteral):
+        return all(map(_is_written, node.items)) and (literal_value(node) is not None)
+    return literal_value(node) is not None or (isinstance(node, ast.Constant) and node.value is None)
+
+
+def _list(value: Value, what: str) -> None:
+    if not isinstance(value, list):
+        raise ProgramError("E0402", f"{what} needs a list, found {type_name(value)}", _list_hint(value))
+
+
+def _list_hint(value: Value) -> str | None:
+    return f"count with range({value})" if type(value) is int else None
+
+
+def _rounds(value: Value) -> None:
+    if type(value) is not int or value < 0:
+        raise ProgramError("E0402", "`repeat` needs an int that is not negative", "repeat 3 { … }")
+    _within(value, Limits().iterations, "rounds of one loop")
+
+
+def _branches(value: Value) -> None:
+    if type(value) is not int or value < 0:
+        raise ProgramError("E0402", "`fork` needs an int that is not negative", "fork 3 { … }")
+    _within(value, Limits().branches, "branches of a run")
+
+
+def _within(count: int, most: int, what: str) -> None:
+    if count > most:
+        raise ProgramError("E0503", f"{count} {what}; at most {most} are allowed", "use a smaller number")
