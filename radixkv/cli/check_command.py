@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from radixkv.cli.program_source import read_program
-from radixkv.cli.terminal import say
+from radixkv.cli.terminal import print_json, say
 
 
 @click.command("check")
@@ -27,7 +25,7 @@ def command(file: str | None, text: str | None, as_json: bool) -> int:
     source = read_program(file, text)
     report = check_source(source.text, source.file)
     if as_json:
-        click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
+        print_json(report.to_dict())
     else:
         for diagnostic in report.diagnostics:
             say(render(diagnostic, source.text), err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from radixkv.cli.settings import config_of, engine_settings
-from radixkv.cli.terminal import say
+from radixkv.cli.settings_file import SettingsFile, settings_file
+from radixkv.cli.terminal import print_json, say
 from radixkv.config import EngineConfig
 from radixkv.errors import ConfigurationError, ModelError
 
@@ -31,9 +31,9 @@ def command(as_json: bool, **settings: Any) -> None:
     radixkv doctor
     radixkv doctor --dtype float32 --kv-format bf16
     """
-    report = collect(config_of(settings))
+    report = collect(config_of(settings)) | _settings_file()
     if as_json:
-        click.echo(json.dumps(report, ensure_ascii=False))
+        print_json(report)
         return
     for section, facts in report.items():
         say(section)
@@ -44,6 +44,18 @@ def command(as_json: bool, **settings: Any) -> None:
 def collect(config: EngineConfig) -> dict[str, Mapping[str, object]]:
     """All facts, by section."""
     return {"versions": _versions(), "machine": _machine(), "engine": _engine(config), "models": _models()}
+
+
+def _settings_file() -> dict[str, Mapping[str, object]]:
+    """The settings file, if there is one: what is taken from it, or what is wrong with it."""
+    file = settings_file(click.get_current_context())
+    if not file.values and file.problem is None:
+        return {}
+    return {"settings file": {"path": str(file.path), "problem" if file.problem else "gives": _verdict(file)}}
+
+
+def _verdict(file: SettingsFile) -> str:
+    return str(file.problem) if file.problem else ", ".join(file.used) or "nothing: options or variables say otherwise"
 
 
 def _versions() -> dict[str, object]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import sys
 import time
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from radixkv.cli.program_source import read_stdin
 from radixkv.cli.settings import engine_settings, planned_option
-from radixkv.cli.terminal import say
+from radixkv.cli.terminal import print_json, say
 from radixkv.request import Completion, SamplingParams
 
 if TYPE_CHECKING:
@@ -38,17 +38,32 @@ if TYPE_CHECKING:
 def command(prompt: str | None, as_json: bool, chat: bool, **settings: Any) -> None:
     """Continue PROMPT (or stdin), streaming the text.
 
+    The prompt is plain text: special tokens spelled out in it, such as <|im_start|>, are text too. --chat applies the
+    model's chat template.
+
     \b
     radixkv generate "The capital of France is"
     echo "Name three colours." | radixkv generate --chat --max-tokens 40
     """
     text = prompt if prompt is not None else _stdin()
     sampling = sampling_params(settings)
+    _check_options(sampling, as_json)
+    from radixkv.cli.session import with_engine
+
+    show = _print_delta if sampling.n == 1 and not as_json else None
+    generate = partial(_generate, _prompt(text, chat), sampling, show)
+    completion, timing, model = with_engine(settings, generate)
     if as_json:
-        show: Callable[[int, str], None] | None = None
+        print_json(_to_dict(completion, timing, model, sampling))
     else:
-        show = _print_delta if sampling.n == 1 else None
-    asyncio.run(_generate(_prompt(text, chat), sampling, settings, show, as_json))
+        _present(completion, streamed=show is not None, drawn=settings["seed"] is None and not sampling.greedy)
+
+
+def _check_options(sampling: SamplingParams, as_json: bool) -> None:
+    if sampling.logprobs is not None and not as_json:
+        raise click.UsageError("--logprobs: only the JSON form shows them; add --json", click.get_current_context())
+    if sampling.greedy and sampling.n > 1:
+        say(f"note: at temperature 0 all {sampling.n} completions are equal; raise --temperature", err=True)
 
 
 def sampling_params(settings: dict[str, Any]) -> SamplingParams:
@@ -60,7 +75,7 @@ def sampling_params(settings: dict[str, Any]) -> SamplingParams:
 def _stdin() -> str:
     if sys.stdin.isatty():
         raise click.UsageError("no prompt: give it as an argument or on stdin", click.get_current_context())
-    return sys.stdin.read()
+    return read_stdin("prompt")
 
 
 def _prompt(text: str, chat: bool) -> Any:
@@ -72,28 +87,25 @@ def _prompt(text: str, chat: bool) -> Any:
 
 
 async def _generate(
-    prompt: Any,
-    sampling: SamplingParams,
-    settings: dict[str, Any],
-    show: Callable[[int, str], None] | None,
-    as_json: bool,
-) -> None:
-    from radixkv.cli.session import start_engine, tell_seed
+    prompt: Any, sampling: SamplingParams, show: Callable[[int, str], None] | None, engine: Engine
+) -> tuple[Completion, dict[str, float], str]:
+    """The completion, its timing, and the model's name."""
+    start = time.perf_counter()
+    completion, first = await _stream(engine, prompt, sampling, show)
+    timing = {"wall_s": round(time.perf_counter() - start, 4), "ttft_s": round(first - start, 4)}
+    return completion, timing, engine.model.files.name
 
-    async with start_engine(settings) as engine:
-        start = time.perf_counter()
-        completion, first = await _stream(engine, prompt, sampling, show)
-        timing = {"wall_s": round(time.perf_counter() - start, 4), "ttft_s": round(first - start, 4)}
-        if as_json:
-            click.echo(json.dumps(_to_dict(completion, timing, engine, sampling), ensure_ascii=False))
-            return
-        if show is None:
-            for choice in completion.choices:
-                say(f"[{choice.index}] {choice.text}")
-        else:
-            click.echo()
-        if settings["seed"] is None and not sampling.greedy:
-            tell_seed(completion.seed)
+
+def _present(completion: Completion, *, streamed: bool, drawn: bool) -> None:
+    from radixkv.cli.session import tell_seed
+
+    if streamed:
+        click.echo()
+    else:
+        for choice in completion.choices:
+            say(f"[{choice.index}] {choice.text}")
+    if drawn:
+        tell_seed(completion.seed)
 
 
 async def _stream(
@@ -116,7 +128,7 @@ def _print_delta(_choice: int, text: str) -> None:
 
 
 def _to_dict(
-    completion: Completion, timing: dict[str, float], engine: Engine, sampling: SamplingParams
+    completion: Completion, timing: dict[str, float], model: str, sampling: SamplingParams
 ) -> dict[str, object]:
     first = completion.choices[0]
     result: dict[str, object] = {
@@ -124,7 +136,7 @@ def _to_dict(
         "usage": asdict(completion.usage),
         "timing": timing,
         "finish_reason": first.finish_reason.value,
-        "model": engine.model.files.name,
+        "model": model,
         "seed": completion.seed,
     }
     if sampling.logprobs is not None:

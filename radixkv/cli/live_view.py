@@ -103,6 +103,10 @@ class ProgramView:
         self._add(event, excerpt(str(event.data["text"])), PROMPT)
 
     def _on_gen_start(self, event: Event) -> None:
+        attempt = event.data.get("attempt")
+        if isinstance(attempt, int) and attempt > 0:  # what is above was rejected by `until`
+            self._add(event, f"\n↻ try {attempt + 1}\n", NOTE, keep_role=True)
+            return
         self._add(event, "", GENERATED)
 
     def _on_gen_delta(self, event: Event) -> None:

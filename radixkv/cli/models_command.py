@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
 import click
 
-from radixkv.cli.terminal import say
+from radixkv.cli.terminal import print_json, say
 
 
 @click.group("models", invoke_without_command=True)
@@ -30,7 +29,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
             {"name": m.name, "title": m.title, "licence": m.licence, "path": str(m.path) if m.path else None}
             for m in models
         ]
-        click.echo(json.dumps({"models": rows}))
+        print_json({"models": rows})
         return
     for model in models:
         where = str(model.path) if model.path else f"not here; `radixkv models pull {model.name}` fetches it"
@@ -47,6 +46,6 @@ def pull(name: str, as_json: bool) -> None:
 
     files = locate_model(name, progress=partial(say, err=True))
     if as_json:
-        click.echo(json.dumps({"name": files.name, "path": str(files.path), "kind": files.kind}))
+        print_json({"name": files.name, "path": str(files.path), "kind": files.kind})
     else:
         say(f"{files.name}: {files.path}")

@@ -27,22 +27,36 @@ def read_program(file: str | None, text: str | None) -> ProgramSource:
     if text is not None:
         return ProgramSource(text, "<command line>")
     if file == STDIN:
-        return ProgramSource(sys.stdin.read(), "<stdin>")
+        return ProgramSource(read_stdin("program"), "<stdin>")
     return ProgramSource(read_text(Path(str(file)), "program"), str(file))
 
 
 def read_text(path: Path, what: str) -> str:
     """Text of a UTF-8 file, a byte-order mark dropped. Raises click.UsageError saying which `what` cannot be read."""
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise click.UsageError(f"{what}: {path} is not UTF-8 text (byte {error.start})") from error
+        return _decode(path.read_bytes(), what, str(path))
     except OSError as error:
         raise click.UsageError(f"{what}: cannot read {path}: {error.strerror}") from error
 
 
+def read_stdin(what: str) -> str:
+    """All of stdin, which is UTF-8 whatever the locale says. Raises click.UsageError."""
+    stream = getattr(sys.stdin, "buffer", None)
+    return sys.stdin.read() if stream is None else _decode(stream.read(), what, "stdin")
+
+
+def _decode(data: bytes, what: str, where: str) -> str:
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{what}: {where} is not UTF-8 text (byte {error.start})") from error
+
+
 def read_arguments(pairs: Sequence[str]) -> dict[str, str]:
-    """Program arguments from `name=value` and `name=@FILE` pairs. Raises click.UsageError."""
+    """Program arguments from pairs: `name=value`, `name=@FILE`, `name=@-` (stdin), `name=@@text` (the text `@text`).
+
+    Raises click.UsageError.
+    """
     arguments: dict[str, str] = {}
     for pair in pairs:
         name, separator, value = pair.partition("=")
@@ -50,5 +64,12 @@ def read_arguments(pairs: Sequence[str]) -> dict[str, str]:
             raise click.UsageError(f"-a {pair}: expected name=value or name=@FILE")
         if name in arguments:
             raise click.UsageError(f"-a {name}: given twice")
-        arguments[name] = read_text(Path(value[1:]), f"-a {name}") if value.startswith("@") else value
+        arguments[name] = _argument(name, value)
     return arguments
+
+
+def _argument(name: str, value: str) -> str:
+    if value.startswith("@@") or not value.startswith("@"):
+        return value.removeprefix("@")
+    path = value[1:]
+    return read_stdin(f"-a {name}") if path == STDIN else read_text(Path(path), f"-a {name}")

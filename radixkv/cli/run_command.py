@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from radixkv.cli.outcome import CommandFailure
+from radixkv.cli.outcome import FAILURE, USAGE, CommandFailure
 from radixkv.cli.program_source import ProgramSource, read_arguments, read_program
 from radixkv.cli.settings import engine_settings, planned_option
-from radixkv.cli.terminal import say, visible
+from radixkv.cli.terminal import print_json, say, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from frontend_lang import RunResult
+    from frontend_lang.errors import ProgramError
     from frontend_lang.events import Event
+    from frontend_lang.syntax import ast
+    from frontend_lang.values import Value
+    from radixkv.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,13 @@ class RunOptions:
 @click.command("run")
 @click.argument("file", required=False)
 @click.option("-c", "text", metavar="TEXT", help="The program itself instead of a file.")
-@click.option("-a", "pairs", multiple=True, metavar="NAME=VALUE", help="An argument; NAME=@FILE reads a file.")
+@click.option(
+    "-a",
+    "pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An argument; NAME=@FILE reads a file, @- stdin; @@ begins text with an @.",
+)
 @click.option("--entry", metavar="NAME", help="The def to run.")
 @click.option("--trace", metavar="FILE", help="Write every event as a JSON line.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: value, vars, usage, timing, seed, ….")
@@ -56,58 +66,78 @@ def command(file: str | None, text: str | None, pairs: tuple[str, ...], **settin
     options = RunOptions(
         read_arguments(pairs), settings.pop("entry"), settings["seed"], settings.pop("as_json"), settings.pop("trace")
     )
-    check_program(source, quiet=options.as_json)
-    result = asyncio.run(_run(source, options, settings))
+    program = checked_program(source, options)
+    from radixkv.cli.session import with_engine
+
+    result = with_engine(settings, partial(_run, program, source, options))
     present_result(result, options)
     return 0
 
 
-def check_program(source: ProgramSource, *, quiet: bool) -> None:
-    """Print what the checker warns of; raises CommandFailure if the program has errors."""
+def checked_program(source: ProgramSource, options: RunOptions) -> ast.Program:
+    """The program, before any model is loaded; what the checker warns of is printed.
+
+    Raises CommandFailure if the program has errors, or if the entry or the arguments do not fit it.
+    """
     from frontend_lang.checking import check_source
     from frontend_lang.diagnostics import render
+    from frontend_lang.errors import ProgramError
 
-    report = check_source(source.text, source.file)
+    report = check_source(source.text, source.file, options.entry)
     rendered = "\n".join(render(diagnostic, source.text) for diagnostic in report.diagnostics)
-    if not report.ok:
+    if report.program is None or not report.ok:
         dicts = [diagnostic.to_dict() for diagnostic in report.diagnostics]
         first = next(diagnostic for diagnostic in report.diagnostics if diagnostic.severity == "error")
-        raise CommandFailure(first.message if quiet else rendered, kind="program", code=first.code, diagnostics=dicts)
-    if rendered and not quiet:
+        raise CommandFailure(first.message, kind="program", code=first.code, diagnostics=dicts, rendered=rendered)
+    if rendered and not options.as_json:
         say(rendered, err=True)
+    try:
+        _check_arguments(report.program, options)
+    except ProgramError as error:
+        raise program_failure(error, source, exit_code=USAGE) from error
+    return report.program
 
 
-async def _run(source: ProgramSource, options: RunOptions, settings: dict[str, Any]) -> RunResult:
+def _check_arguments(program: ast.Program, options: RunOptions) -> None:
+    from frontend_lang.interpreter.entry import check_arguments, choose_entry, parameters
+
+    check_arguments(parameters(program, choose_entry(program, options.entry)), options.arguments)
+
+
+async def _run(program: ast.Program, source: ProgramSource, options: RunOptions, engine: Engine) -> RunResult:
     from frontend_lang import run_async
     from frontend_lang.errors import ProgramError
-    from radixkv.cli.session import start_engine
     from radixkv.programs import EngineRuntime
 
-    async with start_engine(settings) as engine:
-        with listeners(options) as on_event:
-            try:
-                return await run_async(
-                    source.text,
-                    options.arguments,
-                    runtime=EngineRuntime(engine),
-                    entry=options.entry,
-                    seed=options.seed,
-                    on_event=on_event,
-                    file=source.file,
-                )
-            except ProgramError as error:
-                raise program_failure(error, source) from error
+    with listeners(options) as on_event:
+        try:
+            return await run_async(
+                program,
+                options.arguments,
+                runtime=EngineRuntime(engine),
+                entry=options.entry,
+                seed=options.seed,
+                on_event=on_event,
+                file=source.file,
+            )
+        except ProgramError as error:
+            raise program_failure(error, source) from error
 
 
-def program_failure(error: Any, source: ProgramSource) -> CommandFailure:
-    """The failure of a running program, shown like a diagnostic."""
+def program_failure(error: ProgramError, source: ProgramSource, *, exit_code: int = FAILURE) -> CommandFailure:
+    """The failure of a program, shown like a diagnostic."""
     from frontend_lang.diagnostics import diagnose, render
 
     if error.span is None:
-        return CommandFailure(f"{error.code}: {error.message}", kind="program", code=error.code)
-    diagnostic = diagnose(error.code, error.message, error.span, error.file or source.file, error.hint)
+        hint = f"\n  {error.hint}" if error.hint else ""
+        rendered = f"error[{error.code}]: {error.message}{hint}"
+        dicts: list[Mapping[str, object]] = []
+    else:
+        diagnostic = diagnose(error.code, error.message, error.span, error.file or source.file, error.hint)
+        rendered = render(diagnostic, source.text)
+        dicts = [diagnostic.to_dict()]
     return CommandFailure(
-        render(diagnostic, source.text), kind="program", code=error.code, diagnostics=[diagnostic.to_dict()]
+        error.message, kind="program", code=error.code, diagnostics=dicts, rendered=rendered, exit_code=exit_code
     )
 
 
@@ -162,7 +192,7 @@ def _write_line(stream: IO[str], event: Event) -> None:
 def present_result(result: RunResult, options: RunOptions) -> None:
     """Print the result: one object with --json, else the value, else the variables."""
     if options.as_json:
-        click.echo(json.dumps(result.to_dict(), ensure_ascii=False))
+        print_json(result.to_dict())
         return
     if sys.stdout.isatty():
         from rich.console import Console
@@ -188,9 +218,11 @@ def _present_on_terminal(result: RunResult, console: Console) -> None:
     console.print(Text(footer(result), style="dim"))
 
 
-def value_text(value: object, indent: int | None = None) -> str:
-    """A value as a person reads it: text as it is, all else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=indent)
+def value_text(value: Value, indent: int | None = None) -> str:
+    """A value as a person reads it: text as it is, all else as the JSON form has it."""
+    from frontend_lang.values import to_json_safe
+
+    return value if isinstance(value, str) else json.dumps(to_json_safe(value), ensure_ascii=False, indent=indent)
 
 
 def footer(result: RunResult) -> str:

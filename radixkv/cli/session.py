@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
-from radixkv.cli.settings import config_of
+from radixkv.cli.settings import check_settings_file, config_of, naming_the_settings_file
 from radixkv.cli.terminal import say
 from radixkv.engine import Engine
 
-
-class StderrHandler(logging.Handler):
-    """Log lines on stderr, whatever that is at the moment: a spinner borrows it."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one record."""
-        say(self.format(record), err=True)
+Result = TypeVar("Result")
 
 
-def start_engine(settings: dict[str, Any]) -> Engine:
-    """Start an engine from a command's options; a spinner on a terminal's stderr meanwhile, and news of a download."""
-    show_log(settings["log_level"])
-    config = config_of(settings)
-    with loading(f"loading {config.model}") as show_fraction:
-        return Engine.start(config, progress=show_fraction, notify=partial(say, err=True))
+def with_engine(settings: Mapping[str, Any], work: Callable[[Engine], Coroutine[Any, Any, Result]]) -> Result:
+    """Start an engine from a command's options, do the work in an event loop, close the engine.
 
-
-def show_log(level: str) -> None:
-    """What radixkv logs from that level on goes to stderr."""
-    handler = StderrHandler()
-    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-    logger = logging.getLogger("radixkv")
-    logger.handlers = [handler]
-    logger.setLevel(level.upper())
+    It starts outside of the loop, where Ctrl-C comes through at once, with a spinner on a terminal's stderr and news
+    of a download. Raises ConfigurationError, ModelError and what the work raises.
+    """
+    check_settings_file()
+    with naming_the_settings_file():
+        config = config_of(settings)
+        with loading(f"loading {config.model}") as show_fraction:
+            engine = Engine.start(config, progress=show_fraction, notify=partial(say, err=True))
+    try:
+        return asyncio.run(work(engine))
+    finally:
+        engine.close_now()
 
 
 def tell_seed(seed: int) -> None:

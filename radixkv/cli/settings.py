@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import click
 
+from radixkv.cli.log import show_log
+from radixkv.cli.settings_file import SettingOption, settings_file
 from radixkv.config import DEFAULT_MODEL, EngineConfig, engine_config, parse_size, setting_names
-from radixkv.errors import ConfigurationError, NotInThisVersion
+from radixkv.errors import ConfigurationError, NotInThisVersion, RadixKVError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-SETTINGS_FILE = "radixkv.toml"
 
 
 class Size(click.ParamType[int]):
@@ -35,7 +33,13 @@ class Size(click.ParamType[int]):
 
 def _setting(name: str, **attributes: Any) -> Callable[[Function], Function]:
     variable = "RADIXKV_" + name.removeprefix("--").split("/")[0].replace("-", "_").upper()
-    return click.option(name, envvar=variable, show_envvar=True, **attributes)
+    return click.option(name, cls=SettingOption, envvar=variable, show_envvar=True, **attributes)
+
+
+def _show_log(_ctx: click.Context, _parameter: click.Parameter, level: str) -> str:
+    """At once, so that whatever goes wrong from here on is logged."""
+    show_log(level)
+    return level
 
 
 _POSITIVE = click.IntRange(min=1)
@@ -54,10 +58,20 @@ _SETTINGS = (
     ),
     _setting("--block-size", type=_POSITIVE, default=16, show_default=True, help="Tokens in a KV block."),
     _setting("--prefix-cache/--no-prefix-cache", default=True, help="Reuse KV of equal prefixes."),
-    _setting("--deterministic", is_flag=True, help="Results independent of the batch."),
-    _setting("--weights", type=click.Choice(["auto", "int8", "int4"]), default="auto", help="Format of the weights."),
+    _setting("--deterministic", is_flag=True, help="Results independent of the batch; not in this version."),
+    _setting(
+        "--weights",
+        type=click.Choice(["auto", "int8", "int4"]),
+        default="auto",
+        help="Format of the weights; int8 and int4: not in this version.",
+    ),
     _setting("--threads", type=_POSITIVE, help="CPU threads; default: all that this process may use."),
-    _setting("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where to compute."),
+    _setting(
+        "--device",
+        type=click.Choice(["auto", "cpu", "cuda"]),
+        default="auto",
+        help="Where to compute; cuda: not in this version.",
+    ),
     _setting("--max-context", type=_POSITIVE, help="Longest prompt plus output, in tokens; default: the model's."),
     _setting("--max-running", type=_POSITIVE, default=64, show_default=True, help="Sequences computed at once."),
     _setting("--step-tokens", type=_POSITIVE, default=1024, show_default=True, help="Tokens computed in one step."),
@@ -68,6 +82,7 @@ _SETTINGS = (
         "--log-level",
         type=click.Choice(["debug", "info", "warning", "error"]),
         default="warning",
+        callback=_show_log,
         help="What the engine logs to stderr.",
     ),
 )
@@ -95,29 +110,20 @@ def config_of(settings: Mapping[str, Any]) -> EngineConfig:
     return engine_config(settings["model"], {name: settings[name] for name in settings.keys() & setting_names()})
 
 
-def settings_file(commands: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Defaults from radixkv.toml (in this folder, or where RADIXKV_CONFIG points), the same for every command.
+def check_settings_file() -> None:
+    """Raises ConfigurationError if the settings file of the running command is no good."""
+    problem = settings_file(click.get_current_context()).problem
+    if problem is not None:
+        raise problem
 
-    Raises ConfigurationError for a file that is absent though named, or no TOML.
-    """
-    named = os.environ.get("RADIXKV_CONFIG")
-    path = Path(named or SETTINGS_FILE)
-    if not path.is_file():
-        if named:
-            raise ConfigurationError(f"RADIXKV_CONFIG: {named}: no such file")
-        return {}
+
+@contextlib.contextmanager
+def naming_the_settings_file() -> Iterator[None]:
+    """An error inside gets a note that names the settings file, if the command took values from it."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: not a TOML file: {error}") from error
-    unknown = sorted(table.keys() - _known_names())
-    if unknown:
-        raise ConfigurationError(f"{path}: unknown setting `{unknown[0]}`; known: {', '.join(sorted(_known_names()))}")
-    values = {name.replace("-", "_"): value for name, value in table.items()}
-    return dict.fromkeys(commands, values)
-
-
-def _known_names() -> frozenset[str]:
-    """Names of the shared options, with underscores and with hyphens."""
-    names = (setting_names() - {"num_blocks", "age_weight", "max_prefix_wait"}) | {"model", "log_level"}
-    return names | {name.replace("_", "-") for name in names}
+        yield
+    except RadixKVError as error:
+        file = settings_file(click.get_current_context())
+        if file.used:
+            error.add_note(f"settings from {file.path}: {', '.join(file.used)}")
+        raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Final
 
@@ -25,3 +26,9 @@ def say(text: str, *, err: bool = False, end: str = "\n") -> None:
     stream = sys.stderr if err else sys.stdout
     shown = visible(text) if stream.isatty() else text
     click.echo(shown + end, file=stream, nl=False, color=True)  # color: click must not take escapes out of a pipe
+
+
+def print_json(value: object) -> None:
+    """Print one JSON object on stdout; escaped where the stream is not UTF-8, so that it stays JSON."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").replace("_", "")
+    click.echo(json.dumps(value, ensure_ascii=encoding != "utf8", allow_nan=False))

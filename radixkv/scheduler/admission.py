@@ -48,9 +48,10 @@ def _check_shape(request: Request) -> None:
 def _check_size(request: Request, limits: SchedulerLimits, pool_tokens: int) -> None:
     length = len(request.prompt)
     context = limits.max_context - (1 if request.sampling.max_tokens else 0)  # room for one sampled token
+    if length > min(context, pool_tokens) and limits.max_context >= pool_tokens:  # a context capped by the pool
+        way_out = "shorten the prompt or raise --kv-memory"
+        available = min(context, pool_tokens)
+        raise RequestTooLarge("prompt tokens", length, available, "all blocks of the KV pool", way_out)
     if length > context:
         way_out = "shorten the prompt or raise --max-context, up to what the model was made for"
         raise RequestTooLarge("prompt tokens", length, context, f"the context is {limits.max_context} tokens", way_out)
-    if length > pool_tokens:
-        way_out = "shorten the prompt or raise --kv-memory"
-        raise RequestTooLarge("prompt tokens", length, pool_tokens, "all blocks of the KV pool", way_out)

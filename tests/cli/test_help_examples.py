@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from radixkv.cli.main import cli
+from radixkv.cli.commands import cli
 from tiny_models import make_tiny_model
 
 ROOT = Path(__file__).parents[2]
