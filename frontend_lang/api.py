@@ -26,7 +26,7 @@ from frontend_lang.values import to_json_safe
 
 
 class ProgramRejected(ProgramError):
-    """The program did not pass the check; `diagnostics` has what was found up to error 20, the first error is this one."""
+    """The program did not pass the check; `diagnostics` has what was found up to error 20, this is the first."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         first = next(found for found in diagnostics if found.severity == "error")

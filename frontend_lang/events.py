@@ -9,6 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
+
+from frontend_lang.values import Value, to_json_safe
 
 Listener = Callable[["Event"], None]
 
@@ -26,9 +29,10 @@ class Event:
     data: Mapping[str, object]
 
     def to_dict(self) -> dict[str, object]:
-        """The flat JSON object of a trace line."""
+        """The flat JSON object of a trace line; nan and infinities in it are null."""
         head = {"seq": self.seq, "event": self.event, "run": self.run, "ctx": self.ctx, "path": self.path}
-        return {**head, "t_ms": self.t_ms, **self.data}
+        data = to_json_safe(cast("Value", dict(self.data)))
+        return {**head, "t_ms": self.t_ms, **cast("dict[str, object]", data)}
 
 
 class EventLog:

@@ -105,3 +105,9 @@ def test_gen_end_has_log_probabilities_where_they_were_asked_for() -> None:
     first, second = [event for event in events_of(source, WithLogprobs(["one two", "x"])) if event.event == "gen.end"]
     assert first.data["logprobs"] == [-0.5, -0.5]
     assert "logprobs" not in second.data
+
+
+def test_nan_in_an_event_is_null_in_its_json_form() -> None:
+    events = events_of("let a = fork 1 { yield float('nan') } join all\nreturn a", ScriptedRuntime())
+    lines = [json.loads(json.dumps(event.to_dict(), allow_nan=False)) for event in events]
+    assert [line["value"] for line in lines if "value" in line] == [None, [None], [None]]
