@@ -50,9 +50,12 @@ def check_arguments(known: Iterable[ast.Param | ast.Parameter], arguments: Mappi
     missing = [node for node in known if node.default is None and node.name not in arguments]
     unknown = [name for name in arguments if name not in names]
     if missing:
-        what = ", ".join(f"`{node.name}`" for node in missing)
+        what = ", ".join(f"`{node.name}`" for node in missing) + (f"; {_unknown(unknown)}" if unknown else "")
         hint = " ".join(f"-a {node.name}=…" for node in missing)
         raise ProgramError("E0307", f"missing arguments: {what}", hint, span=missing[0].span)
     if unknown:
-        what = ", ".join(f"`{name}`" for name in unknown)
-        raise ProgramError("E0307", f"unknown arguments: {what}", f"the program takes: {', '.join(names) or 'none'}")
+        raise ProgramError("E0307", _unknown(unknown), f"the program takes: {', '.join(names) or 'none'}")
+
+
+def _unknown(names: Iterable[str]) -> str:
+    return "unknown arguments: " + ", ".join(f"`{name}`" for name in names)

@@ -88,7 +88,10 @@ def checked_program(source: ProgramSource, options: RunOptions) -> ast.Program:
     if report.program is None or not report.ok:
         dicts = [diagnostic.to_dict() for diagnostic in report.diagnostics]
         first = next(diagnostic for diagnostic in report.diagnostics if diagnostic.severity == "error")
-        raise CommandFailure(first.message, kind="program", code=first.code, diagnostics=dicts, rendered=rendered)
+        code = USAGE if first.code == "E0306" else FAILURE  # no such entry: the command line is wrong, not the program
+        raise CommandFailure(
+            first.message, kind="program", code=first.code, diagnostics=dicts, rendered=rendered, exit_code=code
+        )
     if rendered and not options.as_json:
         say(rendered, err=True)
     try:
