@@ -25,6 +25,11 @@ def test_main_context_streams_with_its_roles() -> None:
     assert shown("user: Where?\nassistant gen place", ["In Oslo."]) == "user › Where?\nassistant › In Oslo.\n"
 
 
+def test_a_try_after_a_rejected_one_begins_under_a_mark() -> None:
+    screen = shown("user: Go\nassistant gen t with tries=3 until len(t) > 3", ["abc", "abcd"])
+    assert screen == "user › Go\nassistant › abc\n↻ try 2\nabcd\n"
+
+
 def test_branches_are_listed_in_order_at_the_join() -> None:
     source = "user: Colour?\nlet c = fork 2 { assistant gen t } join all"
     lines = shown(source, ["Red.", "Blue."]).splitlines()
