@@ -85,6 +85,8 @@ def checked_program(source: ProgramSource, options: RunOptions) -> ast.Program:
 
     report = check_source(source.text, source.file, options.entry)
     rendered = "\n".join(render(diagnostic, source.text) for diagnostic in report.diagnostics)
+    if report.omitted:
+        rendered += f"\n{report.omitted} more errors not shown"
     if report.program is None or not report.ok:
         dicts = [diagnostic.to_dict() for diagnostic in report.diagnostics]
         first = next(diagnostic for diagnostic in report.diagnostics if diagnostic.severity == "error")

@@ -71,6 +71,12 @@ def test_run_reports_all_errors_of_a_program_without_loading_a_model(radixkv) ->
     assert "-->" in outcome.err
 
 
+def test_run_says_how_many_errors_it_does_not_show(radixkv) -> None:
+    outcome = radixkv("run", "-c", "\n".join(f"let a{number} = nowhere" for number in range(50)))
+    assert outcome.err.count("E0301") == 20
+    assert "30 more errors not shown" in outcome.err
+
+
 def test_run_json_error_carries_diagnostics(radixkv) -> None:
     outcome = radixkv("run", "-c", "let a = b", "--json")
     report = json.loads(outcome.out)
