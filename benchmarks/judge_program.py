@@ -1,4 +1,4 @@
-"""examples/judge.rkv on the default model: tokens computed for 3 and 12 judges, cold and warm, time, and peak memory.
+"""examples/judge.rkv on the default model: tokens computed for 1, 3 and 12 judges, time, and peak memory.
 
 Each count of judges runs in a process of its own through `radixkv run --json`; the budgets are asserted by
 tests/cli/test_judge_budget.py, here they are measured. Peak memory is the largest resident set of that process.

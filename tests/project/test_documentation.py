@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -39,6 +40,14 @@ def test_every_test_folder_has_its_line() -> None:
     listed = set(re.findall(r"^\| (\w+) \|", readme, re.MULTILINE)) - {"folder"}
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name[0] not in "_."}
     assert listed == folders
+
+
+def test_measured_numbers_of_the_readme_are_the_recorded_ones() -> None:
+    runs = json.loads((ROOT / "benchmarks/results/judge_program.json").read_text(encoding="utf-8"))["runs"]
+    for run in runs:
+        usage = run["usage"]
+        row = f"| {run['judges']} | {usage['prompt_tokens']:,} | {usage['computed_tokens']:,} | {usage['completion_tokens']} |"
+        assert row in README
 
 
 @pytest.mark.model
