@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from typing import Final
 
@@ -29,6 +30,18 @@ def say(text: str, *, err: bool = False, end: str = "\n") -> None:
 
 
 def print_json(value: object) -> None:
-    """Print one JSON object on stdout; escaped where the stream is not UTF-8, so that it stays JSON."""
+    """Print one JSON object on stdout, NaN and infinities as null; escaped where the stream is not UTF-8."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").replace("_", "")
-    click.echo(json.dumps(value, ensure_ascii=encoding != "utf8", allow_nan=False))
+    click.echo(json.dumps(_finite(value), ensure_ascii=encoding != "utf8", allow_nan=False))
+
+
+def _finite(value: object) -> object:
+    match value:
+        case dict():
+            return {key: _finite(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_finite(item) for item in value]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
