@@ -12,5 +12,5 @@ class SeedSource:
         self._random = random.SystemRandom() if seed is None else random.Random(seed)  # noqa: S311 - no secret
 
     def draw(self) -> int:
-        """A seed in [0, 2**63)."""
-        return self._random.getrandbits(63)
+        """A seed in [0, 2**53): every JSON reader keeps such an integer exact."""
+        return self._random.getrandbits(53)
