@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from radixkv.errors import UnsupportedModel
 from radixkv.models.config import ModelConfig
-from radixkv.models.families import Family, family_of
+from radixkv.models.families import family_of
 from radixkv.models.fields import Fields, read_json_object
 from radixkv.models.files import ModelFiles
 from radixkv.models.gguf_config import gguf_settings
@@ -75,11 +75,6 @@ def config_from_settings(file: str, settings: dict[str, Any]) -> ModelConfig:
         eos_token_ids=fields.ids("eos_token_id"),
         bos_token_id=next(iter(fields.ids("bos_token_id")), None),
     )
-
-
-def config_family(config: ModelConfig) -> Family:
-    """The family a config came from."""
-    return family_of(config.architecture, "config")
 
 
 def _architecture(fields: Fields) -> str:
