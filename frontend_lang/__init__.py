@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from frontend_lang.api import ProgramRejected, load, run, run_async
     from frontend_lang.errors import ProgramError
     from frontend_lang.events import Event
-    from frontend_lang.interpreter.limits import Limits
     from frontend_lang.result import RunResult
+    from frontend_lang.running.limits import Limits
     from frontend_lang.scripted import ScriptedRuntime
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
 
 _HOMES = {
     "Event": "events",
-    "Limits": "interpreter.limits",
+    "Limits": "running.limits",
     "ProgramError": "errors",
     "ProgramRejected": "api",
     "RunResult": "result",

@@ -16,9 +16,9 @@ from frontend_lang.diagnostics import Diagnostic, has_errors
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import EventLog, Listener
 from frontend_lang.interpreter.execution import Ended, Execution
-from frontend_lang.interpreter.limits import Limits
-from frontend_lang.interpreter.run import Run, usage_record
 from frontend_lang.result import RunResult, Timing
+from frontend_lang.running.limits import Limits
+from frontend_lang.running.run import Run, usage_record
 from frontend_lang.runtime import Runtime
 from frontend_lang.seeds import MAX_SEED, draw_run_seed
 from frontend_lang.syntax import ast, parse

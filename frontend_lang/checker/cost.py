@@ -10,7 +10,7 @@ from frontend_lang.checker.options import literal_value
 from frontend_lang.checking import WorstCase
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.entry import choose_entry
-from frontend_lang.interpreter.options import DEFAULT_TRIES
+from frontend_lang.running.options import DEFAULT_TRIES
 from frontend_lang.runtime import GenParams
 from frontend_lang.syntax import ast
 

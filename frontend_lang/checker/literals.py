@@ -9,9 +9,9 @@ from frontend_lang.checker.options import literal_value
 from frontend_lang.checker.report import Report
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.generation import option_texts
-from frontend_lang.interpreter.limits import Limits
-from frontend_lang.interpreter.operators import truth
 from frontend_lang.interpreter.types import TypeChecker
+from frontend_lang.operators import truth
+from frontend_lang.running.limits import Limits
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value, type_name
 

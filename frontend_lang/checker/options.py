@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from frontend_lang.checker.report import Report, span_at, suggestion
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.limits import Limits
-from frontend_lang.interpreter.options import fork_settings, gen_settings, norm_setting
+from frontend_lang.running.limits import Limits
+from frontend_lang.running.options import fork_settings, gen_settings, norm_setting
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 
 from frontend_lang.builtins import BUILTINS
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.contexts import Context
 from frontend_lang.interpreter.expressions import Expressions
 from frontend_lang.interpreter.frames import Env, Frame, Promise
 from frontend_lang.interpreter.machine import Evaluator, Jump
-from frontend_lang.interpreter.operators import truth
-from frontend_lang.interpreter.run import usage_record
+from frontend_lang.operators import truth
+from frontend_lang.running.contexts import Context
+from frontend_lang.running.run import usage_record
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value, checked_items, type_name
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.contexts import Context
 from frontend_lang.interpreter.entry import check_arguments, choose_entry, parameters
 from frontend_lang.interpreter.frames import Env, Frame
 from frontend_lang.interpreter.interpreter import Interpreter
 from frontend_lang.interpreter.machine import Jump
-from frontend_lang.interpreter.options import time_limit
-from frontend_lang.interpreter.run import Run, as_program_error
+from frontend_lang.running.contexts import Context
+from frontend_lang.running.options import time_limit
+from frontend_lang.running.run import Run, as_program_error
 from frontend_lang.seeds import Place
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from frontend_lang import operators
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter import operators
 from frontend_lang.interpreter.frames import Env, Promise
 from frontend_lang.interpreter.machine import Evaluator, Machine
 from frontend_lang.syntax import ast

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 
 from frontend_lang.builtins import BUILTINS
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.contexts import Context
 from frontend_lang.interpreter.frames import Env, Frame
 from frontend_lang.interpreter.generation import Generation
-from frontend_lang.interpreter.joins import First, Gather, Outcome, Policy, policy_for, winner_of
 from frontend_lang.interpreter.machine import Evaluator, Jump
-from frontend_lang.interpreter.options import FORK_OPTIONS, ForkSettings, fork_settings, time_limit
-from frontend_lang.interpreter.run import as_program_error
-from frontend_lang.interpreter.strands import Strand
+from frontend_lang.running.contexts import Context
+from frontend_lang.running.joins import First, Gather, Outcome, Policy, policy_for, winner_of
+from frontend_lang.running.options import FORK_OPTIONS, ForkSettings, fork_settings, time_limit
+from frontend_lang.running.run import as_program_error
+from frontend_lang.running.strands import Strand
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value, checked_text, text_of, type_name
 

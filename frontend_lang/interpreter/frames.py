@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.contexts import Context
-from frontend_lang.interpreter.strands import Strand
+from frontend_lang.running.contexts import Context
+from frontend_lang.running.strands import Strand
 from frontend_lang.seeds import Place
 from frontend_lang.values import Value
 

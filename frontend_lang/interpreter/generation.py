@@ -9,9 +9,9 @@ from dataclasses import replace
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.calls import Calls
 from frontend_lang.interpreter.frames import Env
-from frontend_lang.interpreter.operators import truth
-from frontend_lang.interpreter.options import GenSettings, gen_settings, norm_setting, time_limit
-from frontend_lang.interpreter.run import usage_record
+from frontend_lang.operators import truth
+from frontend_lang.running.options import GenSettings, gen_settings, norm_setting, time_limit
+from frontend_lang.running.run import usage_record
 from frontend_lang.runtime import ContextId, Delta, GenParams, GenResult, RuntimeFailure
 from frontend_lang.seeds import request_seed
 from frontend_lang.syntax import ast

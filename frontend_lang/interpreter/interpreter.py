@@ -8,8 +8,8 @@ from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.forks import Forks
 from frontend_lang.interpreter.frames import Env, Promise
 from frontend_lang.interpreter.machine import Executor, Jump, Signal
-from frontend_lang.interpreter.operators import truth
-from frontend_lang.interpreter.run import Run
+from frontend_lang.operators import truth
+from frontend_lang.running.run import Run
 from frontend_lang.runtime import Role
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value, type_name

@@ -10,8 +10,8 @@ from typing import Any
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.frames import Env
-from frontend_lang.interpreter.run import Run, as_program_error
 from frontend_lang.interpreter.types import TypeChecker
+from frontend_lang.running.run import Run, as_program_error
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value
 

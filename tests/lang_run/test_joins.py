@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontend_lang.interpreter.joins import Best, Outcome, Vote
+from frontend_lang.running.joins import Best, Outcome, Vote
 from frontend_lang.scripted import ScriptedRuntime
 from scripted_programs import failure_of, run_on, value_of
 

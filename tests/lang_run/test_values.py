@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frontend_lang import operators
 from frontend_lang.builtins import BUILTINS
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter import operators
 from frontend_lang.values import Value, equal, from_json, from_python, json_text, text_of, vote_key
 from scripted_programs import failure_of, value_of
 

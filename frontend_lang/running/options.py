@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.limits import Limits
+from frontend_lang.running.limits import Limits
 from frontend_lang.runtime import GenParams, Norm
 from frontend_lang.seeds import MAX_SEED
 from frontend_lang.values import Value, is_number, type_name

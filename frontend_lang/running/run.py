@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import EventLog
-from frontend_lang.interpreter.contexts import ContextPool
-from frontend_lang.interpreter.limits import Counters, Limits
-from frontend_lang.interpreter.strands import Strand
+from frontend_lang.running.contexts import ContextPool
+from frontend_lang.running.limits import Counters, Limits
+from frontend_lang.running.strands import Strand
 from frontend_lang.runtime import CallUsage, Runtime, RuntimeFailure
 from frontend_lang.values import Value
 

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.operators import rank
+from frontend_lang.operators import rank
 from frontend_lang.values import Value, vote_key
 
 
