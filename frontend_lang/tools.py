@@ -1,0 +1,177 @@
+"""Tools: functions of the host that programs may call.
+
+A program declares `tool wiki(q: str) -> str`; what it means, and that it may be called at all, is up to the host: the
+tools that a run is given are its allow-list, and nothing else can be reached.
+
+    @tool
+    async def wiki(q: str) -> str:
+        "Search an encyclopedia."
+        return await search(q)
+
+    frontend_lang.run(source, runtime=runtime, tools=[wiki])
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias, get_type_hints, overload
+
+ToolFunction: TypeAlias = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class ToolParameter:
+    """One parameter. `type` is its Python annotation, None where there is none."""
+
+    name: str
+    type: object | None
+    required: bool
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function that programs may call; calling the tool calls the function.
+
+    `timeout_s`: seconds one call may take; None = as long as the run. A program's own `timeout=` can only shorten it.
+    """
+
+    name: str
+    doc: str
+    parameters: tuple[ToolParameter, ...]
+    returns: object | None
+    function: ToolFunction
+    timeout_s: float | None = None
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """What the function gives: for an async function, a coroutine."""
+        return self.function(*arguments, **named)
+
+    async def call(self, arguments: Mapping[str, object]) -> object:
+        """Call the function: an async one on this loop, any other in a thread of its own.
+
+        A thread cannot be ended from outside: if this call is cancelled, what the function still does goes unseen.
+        """
+        if inspect.iscoroutinefunction(self.function):
+            return await self.function(**arguments)
+        result = await _in_thread(functools.partial(self.function, **arguments), f"tool {self.name}")
+        return await result if inspect.isawaitable(result) else result
+
+
+@overload
+def tool(function: ToolFunction, /) -> Tool: ...
+@overload
+def tool(*, name: str | None = None, timeout_s: float | None = None) -> Callable[[ToolFunction], Tool]: ...
+def tool(
+    function: ToolFunction | None = None, /, *, name: str | None = None, timeout_s: float | None = None
+) -> Tool | Callable[[ToolFunction], Tool]:
+    """Make a function a tool: `@tool`, or `@tool(name="wiki", timeout_s=10)`.
+
+    Name, description and types are the function's unless said otherwise. Raises TypeError for a function that a program
+    cannot call: one with positional-only or `*` parameters, or without a name.
+    """
+    if function is None:
+        return lambda decorated: tool_of(decorated, name, timeout_s)
+    return tool_of(function, name, timeout_s)
+
+
+def tool_of(function: ToolFunction, name: str | None = None, timeout_s: float | None = None) -> Tool:
+    """The tool that a function is; a tool keeps all that is not given. Raises TypeError and ValueError as `tool`."""
+    if isinstance(function, Tool):
+        return Tool(
+            name or function.name,
+            function.doc,
+            function.parameters,
+            function.returns,
+            function.function,
+            function.timeout_s if timeout_s is None else timeout_s,
+        )
+    name = name or str(getattr(function, "__name__", ""))
+    if not name.isidentifier():
+        raise TypeError(f"a tool needs a name that programs can write, found {name!r}: give @tool(name=…)")
+    if timeout_s is not None and timeout_s <= 0:
+        raise ValueError(f"tool {name}: timeout_s={timeout_s}, expected more than 0")
+    hints = _hints(function)
+    parameters = tuple(_parameter(item, hints, name) for item in inspect.signature(function).parameters.values())
+    return Tool(name, inspect.getdoc(function) or "", parameters, hints.get("return"), function, timeout_s)
+
+
+class ToolSet:
+    """The tools of a run by name."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        for item in tools:
+            if item.name in self._tools:
+                raise ValueError(f"two tools are named {item.name!r}")
+            self._tools[item.name] = item
+
+    @classmethod
+    def of(cls, given: ToolSet | Mapping[str, ToolFunction] | Sequence[Tool | ToolFunction]) -> ToolSet:
+        """Tools given as a set, as functions by name, or as a sequence of tools or functions.
+
+        Raises TypeError for what no program can call, ValueError for two tools of one name.
+        """
+        if isinstance(given, ToolSet):
+            return given
+        if isinstance(given, Mapping):
+            return cls(tool_of(function, name) for name, function in given.items())
+        return cls(map(tool_of, given))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names in the order in which the tools were given."""
+        return tuple(self._tools)
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of this name."""
+        return self._tools.get(name)
+
+
+def _parameter(item: inspect.Parameter, hints: Mapping[str, object], name: str) -> ToolParameter:
+    if item.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+        raise TypeError(f"tool {name}: parameter {item} cannot be given by name; programs give every argument by name")
+    return ToolParameter(item.name, hints.get(item.name), item.default is inspect.Parameter.empty)
+
+
+def _hints(function: ToolFunction) -> Mapping[str, object]:
+    """Annotations; where one names something that cannot be found, as written."""
+    try:
+        return get_type_hints(function)
+    except Exception:  # noqa: BLE001 - evaluating an annotation runs the host's code
+        return dict(getattr(function, "__annotations__", {}))
+
+
+async def _in_thread(work: Callable[[], object], name: str) -> object:
+    """Run in a daemon thread, so that a function that never ends keeps neither the loop nor the process from ending."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[object] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def tell(settle: Callable[[Any], None], outcome: object) -> None:
+        if not done.done():
+            settle(outcome)
+
+    def run() -> None:
+        try:
+            message: tuple[Callable[[Any], None], object] = done.set_result, context.run(work)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller
+            message = done.set_exception, _raisable(error)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(tell, *message)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return await done
+
+
+def _raisable(error: BaseException) -> Exception:
+    """The error as one that a future can carry and that ends no event loop."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    return RuntimeError(f"{type(error).__name__}: {error}")
