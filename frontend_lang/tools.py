@@ -20,7 +20,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, get_type_hints, overload
 
 ToolFunction: TypeAlias = Callable[..., Any]
@@ -83,20 +83,15 @@ def tool(
 
 def tool_of(function: ToolFunction, name: str | None = None, timeout_s: float | None = None) -> Tool:
     """The tool that a function is; a tool keeps all that is not given. Raises TypeError and ValueError as `tool`."""
+    if timeout_s is not None and timeout_s <= 0:
+        raise ValueError(f"tool {name}: timeout_s={timeout_s}, expected more than 0")
     if isinstance(function, Tool):
-        return Tool(
-            name or function.name,
-            function.doc,
-            function.parameters,
-            function.returns,
-            function.function,
-            function.timeout_s if timeout_s is None else timeout_s,
+        return replace(
+            function, name=name or function.name, timeout_s=function.timeout_s if timeout_s is None else timeout_s
         )
     name = name or str(getattr(function, "__name__", ""))
     if not name.isidentifier():
         raise TypeError(f"a tool needs a name that programs can write, found {name!r}: give @tool(name=…)")
-    if timeout_s is not None and timeout_s <= 0:
-        raise ValueError(f"tool {name}: timeout_s={timeout_s}, expected more than 0")
     hints = _hints(function)
     parameters = tuple(_parameter(item, hints, name) for item in inspect.signature(function).parameters.values())
     return Tool(name, inspect.getdoc(function) or "", parameters, hints.get("return"), function, timeout_s)
