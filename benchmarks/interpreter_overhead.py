@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import frontend_lang
+from frontend_lang.modules import Module
 from frontend_lang.scripted import ScriptedRuntime
-from frontend_lang.syntax import ast
 
 BRANCHES = 1_000
 ROUNDS = 20_000
@@ -30,7 +30,7 @@ def median_s(source: str, *, listener: bool = False) -> float:
     return statistics.median(once(program, listener) for _ in range(REPEATS))
 
 
-def once(program: ast.Program, listener: bool) -> float:
+def once(program: Module, listener: bool) -> float:
     runtime = ScriptedRuntime(lambda prompt, call: f"x{call.index}")
     start = time.process_time()
     frontend_lang.run(program, runtime=runtime, seed=1, on_event=(lambda event: None) if listener else None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from frontend_lang.checker import check
 from frontend_lang.checking import first_errors
@@ -16,11 +17,13 @@ from frontend_lang.diagnostics import Diagnostic, has_errors
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import EventLog, Listener
 from frontend_lang.interpreter.execution import Ended, Execution
+from frontend_lang.modules import Module
 from frontend_lang.result import RunResult, Timing
 from frontend_lang.running.limits import Limits
 from frontend_lang.running.run import Run, usage_record
 from frontend_lang.runtime import Runtime
 from frontend_lang.seeds import MAX_SEED, draw_run_seed
+from frontend_lang.sources import TextSource
 from frontend_lang.syntax import ast, parse
 from frontend_lang.values import to_json_safe
 
@@ -34,19 +37,22 @@ class ProgramRejected(ProgramError):
         self.diagnostics = tuple(diagnostics)
 
 
-def load(source: str, file: str = "<string>", entry: str | None = None) -> ast.Program:
-    """Parse and check a program that shall run from `entry`. Raises ProgramRejected with what was found."""
+def load(source: str, file: str = "<string>", entry: str | None = None, *, modules: TextSource | None = None) -> Module:
+    """Parse, link and check a program that shall run from `entry`; its imports come from `modules`.
+
+    Raises ProgramRejected with what was found.
+    """
     parsed = parse(source, file)
     found = list(parsed.diagnostics)
     if parsed.program is not None and not has_errors(found):
         found += first_errors(check(parsed.program, entry, runnable=True))
         if not has_errors(found):
-            return parsed.program
+            return Module(parsed.program)
     raise ProgramRejected(found)
 
 
 async def run_async(
-    source: str | ast.Program,
+    source: str | Module | ast.Program,
     args: Mapping[str, object] | None = None,
     *,
     runtime: Runtime,
@@ -55,24 +61,29 @@ async def run_async(
     limits: Limits | None = None,
     on_event: Listener | None = None,
     file: str = "<string>",
+    modules: TextSource | None = None,
+    data: TextSource | None = None,
+    tools: Any = (),
 ) -> RunResult:
     """Run a program on a runtime.
 
-    `source` is text or what `load` returned. An argument that is a str is taken as text where the parameter is `str`
-    and as JSON elsewhere; other Python values are passed as they are. `seed` (0..2**63-1) is drawn if not given and is
+    `source` is text or what `load` returned. Imports of a text come from `modules`, the files that the program reads
+    from `data` (none by default), its tools are implemented by `tools`. An argument that is a str is taken as text
+    where the parameter is `str` and as JSON elsewhere; other Python values are passed as they are. `seed` (0..2**63-1) is drawn if not given and is
     in the result. `on_event` is called for every event, in order; without it events cost nothing.
 
     Raises ProgramRejected (parse, check) or ProgramError (run). When it returns, raises or is cancelled, every context
     that the run opened has been released.
     """
-    program = load(source, file, entry) if isinstance(source, str) else source
+    module = _module(source, file, entry, modules)
     run_seed = _checked_seed(seed)
     arguments = dict(args or {})
     events = EventLog(uuid.uuid4().hex[:12], on_event)
-    run = Run(runtime, run_seed, limits or Limits(), events)
+    run = Run(runtime, run_seed, limits or Limits(), events, data)
+    run.tools = tools
     _announce(events, runtime, run_seed)
     try:
-        ended = await Execution(program, run, arguments).finish(entry)
+        ended = await Execution(module, run, arguments).finish(entry)
     except ProgramError as error:
         _report(events, error)
         raise
@@ -80,7 +91,7 @@ async def run_async(
 
 
 def run(
-    source: str | ast.Program,
+    source: str | Module | ast.Program,
     args: Mapping[str, object] | None = None,
     *,
     runtime: Runtime,
@@ -89,6 +100,9 @@ def run(
     limits: Limits | None = None,
     on_event: Listener | None = None,
     file: str = "<string>",
+    modules: TextSource | None = None,
+    data: TextSource | None = None,
+    tools: Any = (),
 ) -> RunResult:
     """`run_async` on an event loop of its own. Raises E0810 where a loop is running already."""
     try:
@@ -98,8 +112,26 @@ def run(
     else:
         raise ProgramError("E0810", "`run` inside a running event loop", "await run_async(…)")
     return asyncio.run(
-        run_async(source, args, runtime=runtime, entry=entry, seed=seed, limits=limits, on_event=on_event, file=file)
+        run_async(
+            source,
+            args,
+            runtime=runtime,
+            entry=entry,
+            seed=seed,
+            limits=limits,
+            on_event=on_event,
+            file=file,
+            modules=modules,
+            data=data,
+            tools=tools,
+        )
     )
+
+
+def _module(source: str | Module | ast.Program, file: str, entry: str | None, modules: TextSource | None) -> Module:
+    if isinstance(source, str):
+        return load(source, file, entry, modules=modules)
+    return source if isinstance(source, Module) else Module(source)
 
 
 def _checked_seed(seed: int | None) -> int:
@@ -129,4 +161,6 @@ def _result(ended: Ended, run: Run) -> RunResult:
     if run.events.active:
         run.emit_usage()
         run.events.emit("run.end", {"value": to_json_safe(ended.value), "usage": usage_record(run.usage)})
-    return RunResult(ended.value, ended.names, run.usage, (), run.seed, info.deterministic, info.model, timing)
+    return RunResult(
+        ended.value, ended.names, run.usage, tuple(run.checks), run.seed, info.deterministic, info.model, timing
+    )

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 
 from frontend_lang.builtins import BUILTINS
 from frontend_lang.errors import ProgramError
+from frontend_lang.interpreter.bound_builtins import BOUND_BUILTINS
 from frontend_lang.interpreter.expressions import Expressions
 from frontend_lang.interpreter.frames import Env, Frame, Promise
-from frontend_lang.interpreter.machine import Evaluator, Jump
+from frontend_lang.interpreter.machine import BoundDef, Evaluator, Jump
 from frontend_lang.operators import truth
 from frontend_lang.running.contexts import Context
-from frontend_lang.running.run import usage_record
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value, checked_items, type_name
 
@@ -37,35 +37,38 @@ class Calls(Expressions):
 
     def evaluators(self) -> Mapping[type, Evaluator]:
         """Adds calls and comprehensions."""
-        return {**super().evaluators(), ast.Call: self._call, ast.Comprehension: self._comprehension}
+        return {**super().evaluators(), ast.Call: self.call, ast.Comprehension: self._comprehension}
 
-    def called_def(self, node: ast.RightSide) -> ast.Def | None:
-        """The def that the node calls, if it is a call of a def."""
-        if isinstance(node, ast.Call) and isinstance(node.callee, ast.Name):
-            return self.defs.get(node.callee.name)
-        return None
-
-    async def start_call(self, node: ast.Call, env: Env, declared: ast.Type | None = None) -> Promise:
+    async def start_call(self, node: ast.Call, called: BoundDef, env: Env, declared: ast.Type | None = None) -> Promise:
         """Begin a call of a def; it overlaps with what its caller does next. `declared` is what the result must fit."""
         arguments = await self._arguments(node, env)
-        definition = self.defs[node.callee.name]  # type: ignore[union-attr]
-        callee = replace(self._callee_env(definition, node.site, env), strand=self.run.strand())
-        return env.frame.own(self.run.spawn(self._overlapping(node, arguments, callee, declared)))
+        callee = replace(self._callee_env(called, node.site, env), strand=self.run.strand())
+
+        async def working() -> Value:
+            try:
+                async with callee.strand.working():
+                    value = await self._in_fresh_context(called.definition, arguments, callee)
+                    return self.types(env).fit(value, declared, f"what `{called.definition.name}` returns")
+            except ProgramError as error:
+                error.at(node.span, env.module.file, callee.path)
+                raise
+
+        return env.frame.own(self.run.spawn(working()))
 
     async def use(self, node: ast.Call, env: Env) -> None:
         """Run a def in the caller's context; what it returns is dropped."""
-        definition = self.called_def(node)
-        if definition is None:
+        called = self.called_def(node, env)
+        if called is None:
             raise ProgramError("E0304", "`use` needs a def")
         arguments = await self._arguments(node, env)
-        fresh = self._callee_env(definition, node.site, env)
+        fresh = self._callee_env(called, node.site, env)
         inline = replace(fresh, context=env.context, defaults=env.defaults)
-        await self.run.spawn(self._run_def(definition, arguments, inline))
+        await self.run.spawn(self._run_def(called.definition, arguments, inline))
 
-    async def join_by_def(self, definition: ast.Def, argument: Value, site: str, env: Env) -> Value:
+    async def join_by_def(self, called: BoundDef, argument: Value, site: str, env: Env) -> Value:
         """Call a def with one argument: a custom join."""
         arguments = Arguments([argument], {})
-        return await self._in_fresh_context(definition, arguments, self._callee_env(definition, site, env))
+        return await self._in_fresh_context(called.definition, arguments, self._callee_env(called, site, env))
 
     @asynccontextmanager
     async def scope(self, env: Env) -> AsyncIterator[None]:
@@ -84,17 +87,18 @@ class Calls(Expressions):
         finally:
             await env.frame.close()
 
-    async def _call(self, node: ast.Call, env: Env) -> Value:
-        definition = self.called_def(node)
-        if definition is None:
+    async def call(self, node: ast.Call, env: Env) -> Value:
+        """The value of a call of whatever can be called."""
+        called = self.called_def(node, env)
+        if called is None:
             return await self._builtin(node, env)
         arguments = await self._arguments(node, env)
-        callee = self._callee_env(definition, node.site, env)
-        return await self.run.spawn(self._in_fresh_context(definition, arguments, callee))
+        callee = self._callee_env(called, node.site, env)
+        return await self.run.spawn(self._in_fresh_context(called.definition, arguments, callee))
 
-    def _callee_env(self, definition: ast.Def, site: str, env: Env) -> Env:
-        place, path = env.place.call(site), f"{env.path}.{definition.name}"
-        return Env(Frame(), Context(), place, env.strand, path, env.depth + 1)
+    def _callee_env(self, called: BoundDef, site: str, env: Env) -> Env:
+        place, path = env.place.call(site), f"{env.path}.{called.definition.name}"
+        return Env(called.module, Frame(), Context(), place, env.strand, path, env.depth + 1)
 
     async def _arguments(self, node: ast.Call, env: Env) -> Arguments:
         positional: list[Value | Promise] = []
@@ -116,16 +120,6 @@ class Calls(Expressions):
         """The value, waited for if it is a promise."""
         return await self.wait_for(value, env) if isinstance(value, asyncio.Task) else value
 
-    async def _overlapping(self, node: ast.Call, arguments: Arguments, env: Env, declared: ast.Type | None) -> Value:
-        definition = self.defs[node.callee.name]  # type: ignore[union-attr]
-        try:
-            async with env.strand.working():
-                value = await self._in_fresh_context(definition, arguments, env)
-                return self.types.fit(value, declared, f"what `{definition.name}` returns")
-        except ProgramError as error:
-            error.at(node.span, self.file, env.path)
-            raise
-
     async def _in_fresh_context(self, definition: ast.Def, arguments: Arguments, env: Env) -> Value:
         try:
             return await self._run_def(definition, arguments, env)
@@ -139,7 +133,7 @@ class Calls(Expressions):
             await self._bind(definition, arguments, env)
             signal = await self.execute_block(definition.body, env)
             value = signal.value if signal is not None and signal.jump is Jump.RETURN else None
-            return self.types.fit(value, definition.returns, f"the result of `{definition.name}`")
+            return self.types(env).fit(value, definition.returns, f"the result of `{definition.name}`")
 
     async def _bind(self, definition: ast.Def, arguments: Arguments, env: Env) -> None:
         given = _matched(definition, arguments)
@@ -150,34 +144,18 @@ class Calls(Expressions):
                 value = await self.evaluate(parameter.default, env)
             else:
                 raise _misfit(definition, f"needs an argument `{parameter.name}`")
-            env.frame.bind(parameter.name, self.types.fit(value, parameter.type, f"parameter `{parameter.name}`"))
+            env.frame.bind(parameter.name, self.types(env).fit(value, parameter.type, f"parameter `{parameter.name}`"))
 
     async def _builtin(self, node: ast.Call, env: Env) -> Value:
         name = node.callee.name if isinstance(node.callee, ast.Name) else ""
-        if name == "usage":
-            return await self._usage(env)
-        if name == "probs":
-            return self._probs(node, env)
+        if name in BOUND_BUILTINS:
+            return await BOUND_BUILTINS[name](self, node, env)
         if name not in BUILTINS:
             raise ProgramError("E0304", f"`{name}` cannot be called" if name else "only a def or builtin can be called")
         arguments = await self._arguments(node, env)
         positional = [await self.settled(value, env) for value in arguments.positional]
         named = {key: await self.settled(value, env) for key, value in arguments.named.items()}
         return BUILTINS[name].call(positional, named)
-
-    async def _usage(self, env: Env) -> Value:
-        async with env.strand.waiting():
-            await env.frame.settle()
-        return usage_record(self.run.usage)
-
-    def _probs(self, node: ast.Call, env: Env) -> Value:
-        argument = node.arguments[0].value if len(node.arguments) == 1 else None
-        if not isinstance(argument, ast.Name):
-            raise ProgramError("E0307", "`probs` needs the name of a select", "probs(x) after `select x from …`")
-        distribution = env.frame.distribution(argument.name)
-        if distribution is None:
-            raise ProgramError("E0608", f"`{argument.name}` is not bound by select", "probs(x) after `select x from …`")
-        return dict(distribution)
 
     async def _comprehension(self, node: ast.Comprehension, env: Env) -> Value:
         items = await self.evaluate(node.items, env)
@@ -190,15 +168,15 @@ class Calls(Expressions):
 
     async def _elements(self, node: ast.Comprehension, items: list[Value], env: Env) -> AsyncIterator[Value | Promise]:
         """Elements in order; calls of a def are begun only."""
-        definition = self.called_def(node.element)
+        called = self.called_def(node.element, env)
         for index, item in enumerate(items):
             await self.run.step()
             env.frame.bind(node.name, item)
             here = env.looped(index)
             if node.condition is not None and not truth(await self.evaluate(node.condition, here), "`if`"):
                 continue
-            if definition is not None and isinstance(node.element, ast.Call):
-                yield await self.start_call(node.element, here)
+            if called is not None and isinstance(node.element, ast.Call):
+                yield await self.start_call(node.element, called, here)
             else:
                 yield await self.evaluate(node.element, here)
 

@@ -12,6 +12,7 @@ from frontend_lang.interpreter.entry import check_arguments, choose_entry, param
 from frontend_lang.interpreter.frames import Env, Frame
 from frontend_lang.interpreter.interpreter import Interpreter
 from frontend_lang.interpreter.machine import Jump
+from frontend_lang.modules import Module
 from frontend_lang.running.contexts import Context
 from frontend_lang.running.options import time_limit
 from frontend_lang.running.run import Run, as_program_error
@@ -31,11 +32,11 @@ class Ended:
 class Execution:
     """Runs the entry of a program. Whatever happens, no task and no context of it is left."""
 
-    def __init__(self, program: ast.Program, run: Run, arguments: Mapping[str, object]) -> None:
-        self._program = program
+    def __init__(self, module: Module, run: Run, arguments: Mapping[str, object]) -> None:
+        self._module = module
         self._run = run
         self._arguments = arguments
-        self._interpreter = Interpreter(program, run, arguments)
+        self._interpreter = Interpreter(run, arguments)
 
     async def finish(self, entry_name: str | None) -> Ended:
         """Run to the end. Raises ProgramError, or CancelledError after everything has been released."""
@@ -51,22 +52,22 @@ class Execution:
             await uninterrupted(self._run.close())
 
     def _place(self, error: ProgramError) -> ProgramError:
-        error.file = error.file or self._program.file
+        error.file = error.file or self._module.file
         return error
 
     async def _entry(self, entry_name: str | None) -> Ended:
-        entry = choose_entry(self._program, entry_name)
-        known = parameters(self._program, entry)
+        entry = choose_entry(self._module.program, entry_name)
+        known = parameters(self._module.program, entry)
         check_arguments(known, self._arguments)
         path = "main" if entry is None else entry.name
-        env = Env(Frame(), Context(), Place(), self._run.strand(), path)
+        env = Env(self._module, Frame(), Context(), Place(), self._run.strand(), path)
         async with self._interpreter.scope(env):
             if entry is None:
                 return await self._top_level(env, {node.name for node in known})
             return Ended(await self._def(entry, env), {})
 
     async def _top_level(self, env: Env, parameter_names: set[str]) -> Ended:
-        signal = await self._interpreter.execute_all(self._program.statements, env)
+        signal = await self._interpreter.execute_all(self._module.program.statements, env)
         await env.frame.settle()
         names = {
             name: await self._interpreter.settled(value, env)
@@ -82,7 +83,7 @@ class Execution:
         signal = await self._interpreter.execute_block(entry.body, env)
         value = signal.value if signal is not None and signal.jump is Jump.RETURN else None
         await self._commit(env)
-        return self._interpreter.types.fit(value, entry.returns, f"the result of `{entry.name}`")
+        return self._interpreter.types(env).fit(value, entry.returns, f"the result of `{entry.name}`")
 
     async def _commit(self, env: Env) -> None:
         """The end is a commit point: text that came last reaches the context too."""

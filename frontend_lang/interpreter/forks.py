@@ -15,7 +15,7 @@ from frontend_lang.builtins import BUILTINS
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.frames import Env, Frame
 from frontend_lang.interpreter.generation import Generation
-from frontend_lang.interpreter.machine import Evaluator, Jump
+from frontend_lang.interpreter.machine import BoundDef, Evaluator, Jump
 from frontend_lang.running.contexts import Context
 from frontend_lang.running.joins import First, Gather, Outcome, Policy, policy_for, winner_of
 from frontend_lang.running.options import FORK_OPTIONS, ForkSettings, fork_settings, time_limit
@@ -117,9 +117,10 @@ class Forks(Generation):
             together = {fork.branches[index].label: value for index, value in values}
         if join.policy == "all":
             return together
-        if join.policy not in self.defs:
+        definition = env.module.defs.get(join.policy)
+        if definition is None:
             raise ProgramError("E0304", f"`join {join.policy}`: no policy and no def has this name")
-        return await self.join_by_def(self.defs[join.policy], together, f"{fork.node.site}.join", env)
+        return await self.join_by_def(BoundDef(env.module, definition), together, f"{fork.node.site}.join", env)
 
     async def _concatenated(self, values: list[Value], by: ast.Expression | None, env: Env) -> Value:
         separator = "" if by is None else await self.evaluate(by, env)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from frontend_lang.errors import ProgramError
+from frontend_lang.modules import Module
 from frontend_lang.running.contexts import Context
 from frontend_lang.running.strands import Strand
 from frontend_lang.seeds import Place
@@ -89,8 +90,11 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """Where a node is run: names, context, place for seeds, gen defaults (`set`, fork options), strand, call depth."""
+    """Where a node is run: its module (defs, types, file of errors), names, context, place for seeds, strand, path,
+    call depth, gen defaults (`set`, fork options).
+    """
 
+    module: Module
     frame: Frame
     context: Context
     place: Place

@@ -18,18 +18,18 @@ from frontend_lang.values import Value, type_name
 class Interpreter(Forks):
     """One method per class of statement. `arguments` are the program's, for its `param`s."""
 
-    def __init__(self, program: ast.Program, run: Run, arguments: Mapping[str, object]) -> None:
-        super().__init__(program, run)
+    def __init__(self, run: Run, arguments: Mapping[str, object]) -> None:
+        super().__init__(run)
         self.arguments = arguments
 
     def executors(self) -> Mapping[type, Executor]:
         """Node class -> method."""
-        unbuilt = dict.fromkeys((ast.Map, ast.Guard, ast.Emit, ast.Try, ast.Import, ast.Tool), self._unbuilt)
+        unbuilt = dict.fromkeys((ast.Map, ast.Guard, ast.Emit, ast.Try), self._unbuilt)
         forks = dict.fromkeys((ast.CountFork, ast.EachFork, ast.ArmsFork), self._fork_statement)
         return {
             **unbuilt,
             **forks,
-            **dict.fromkeys((ast.Def, ast.TypeDefinition, ast.Test), self._declaration),
+            **dict.fromkeys((ast.Def, ast.TypeDefinition, ast.Test, ast.Tool, ast.Import), self._declaration),
             ast.Param: self._param,
             ast.Let: self._let,
             ast.Assign: self._assign,
@@ -67,7 +67,7 @@ class Interpreter(Forks):
         raise ProgramError("E0299", f"`{type(node).__name__.lower()}` is not in this version")
 
     async def _declaration(self, node: ast.Statement, env: Env) -> None:
-        """Defs and types are known before the run; tests are not part of it."""
+        """Defs, types, tools and imports are known before the run; tests are not part of it."""
 
     async def _param(self, node: ast.Param, env: Env) -> None:
         env.frame.bind(node.name, await self.parameter(node, env))
@@ -78,7 +78,7 @@ class Interpreter(Forks):
             return await self._given(node, env)
         if node.default is None:
             raise ProgramError("E0307", f"no value for parameter `{node.name}`", f"-a {node.name}=…")
-        return self.types.fit(await self.evaluate(node.default, env), node.type, f"parameter `{node.name}`")
+        return self.types(env).fit(await self.evaluate(node.default, env), node.type, f"parameter `{node.name}`")
 
     async def _given(self, node: ast.Param | ast.Parameter, env: Env) -> Value:
         """Without a declared type, a default that is no str says that the argument is JSON."""
@@ -86,7 +86,7 @@ class Interpreter(Forks):
         if declared is None and node.default is not None:
             kind = type_name(await self.evaluate(node.default, env))
             declared = ast.NamedType("json", span=node.span) if kind != "str" else None
-        return self.types.from_argument(self.arguments[node.name], declared, f"parameter `{node.name}`")
+        return self.types(env).from_argument(self.arguments[node.name], declared, f"parameter `{node.name}`")
 
     async def _let(self, node: ast.Let, env: Env) -> None:
         env.frame.bind(node.name, await self._right_side(node.value, env, node.type, node.name))
@@ -97,9 +97,10 @@ class Interpreter(Forks):
 
     async def _right_side(self, node: ast.RightSide, env: Env, declared: ast.Type | None, name: str) -> Value | Promise:
         """A call of a def is only begun; anything else is evaluated."""
-        if isinstance(node, ast.Call) and self.called_def(node) is not None:
-            return await self.start_call(node, env, declared)
-        return self.types.fit(await self.evaluate(node, env), declared, f"`{name}`")
+        called = self.called_def(node, env)
+        if called is not None and isinstance(node, ast.Call):
+            return await self.start_call(node, called, env, declared)
+        return self.types(env).fit(await self.evaluate(node, env), declared, f"`{name}`")
 
     async def _evaluate(self, node: ast.Evaluate, env: Env) -> None:
         await self.evaluate(node.expression, env)

@@ -11,6 +11,7 @@ from typing import Any
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.frames import Env
 from frontend_lang.interpreter.types import TypeChecker
+from frontend_lang.modules import Module
 from frontend_lang.running.run import Run, as_program_error
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value
@@ -33,21 +34,49 @@ class Signal:
     value: Value = None
 
 
+@dataclass(frozen=True, slots=True)
+class BoundDef:
+    """A def and the module whose names it sees."""
+
+    module: Module
+    definition: ast.Def
+
+
 Evaluator = Callable[[Any, Env], Awaitable[Value]]
 Executor = Callable[[Any, Env], Awaitable[Signal | None]]
 
 
 class Machine(ABC):
-    """Runs nodes of one program. Layers add the node classes; the tables are made once per run."""
+    """Runs nodes of any module, as `env.module` says. Layers add the node classes; the tables are made once per run."""
 
-    def __init__(self, program: ast.Program, run: Run) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
-        self.file = program.file
-        self.defs = {node.name: node for node in program.statements if isinstance(node, ast.Def)}
-        definitions = (node for node in program.statements if isinstance(node, ast.TypeDefinition))
-        self.types = TypeChecker({node.name: node.type for node in definitions})
+        self._types: dict[Module, TypeChecker] = {}
         self._evaluators = self.evaluators()
         self._executors = self.executors()
+
+    def types(self, env: Env) -> TypeChecker:
+        """The types of the module whose code runs; made once per module."""
+        known = self._types.get(env.module)
+        if known is None:
+            known = self._types[env.module] = TypeChecker(env.module.type_definitions)
+        return known
+
+    def called_def(self, node: ast.RightSide, env: Env) -> BoundDef | None:
+        """The def that the node calls, if it is a call of one: `f(x)` of this module, `alias.f(x)` of an import."""
+        if not isinstance(node, ast.Call):
+            return None
+        module, callee = env.module, node.callee
+        if isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
+            if env.frame.find(callee.value.name) is not None or callee.value.name not in module.imports:
+                return None
+            module, name = module.imports[callee.value.name], callee.name
+        elif isinstance(callee, ast.Name):
+            name = callee.name
+        else:
+            return None
+        definition = module.defs.get(name)
+        return None if definition is None else BoundDef(module, definition)
 
     @abstractmethod
     def evaluators(self) -> Mapping[type, Evaluator]:
@@ -66,10 +95,10 @@ class Machine(ABC):
         try:
             return await self._evaluators[type(node)](node, env)
         except ProgramError as error:
-            error.at(node.span, self.file, env.path)
+            error.at(node.span, env.module.file, env.path)
             raise
         except Exception as error:
-            raise as_program_error(error).at(node.span, self.file, env.path) from error
+            raise as_program_error(error).at(node.span, env.module.file, env.path) from error
 
     async def execute(self, node: ast.Statement, env: Env) -> Signal | None:
         """Run one statement."""
@@ -77,7 +106,7 @@ class Machine(ABC):
             await self.run.step()
             return await self._executors[type(node)](node, env)
         except ProgramError as error:
-            error.at(node.span, self.file, env.path)
+            error.at(node.span, env.module.file, env.path)
             raise
         except Exception as error:
-            raise as_program_error(error).at(node.span, self.file, env.path) from error
+            raise as_program_error(error).at(node.span, env.module.file, env.path) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
 from frontend_lang.errors import ProgramError
@@ -13,6 +13,7 @@ from frontend_lang.running.contexts import ContextPool
 from frontend_lang.running.limits import Counters, Limits
 from frontend_lang.running.strands import Strand
 from frontend_lang.runtime import CallUsage, Runtime, RuntimeFailure
+from frontend_lang.sources import NoSource, TextSource
 from frontend_lang.values import Value
 
 _T = TypeVar("_T")
@@ -21,10 +22,15 @@ STEPS_AT_ONCE = 256
 
 
 class Run:
-    """Runtime, contexts, limits, counters, events, seed and usage of one run."""
+    """Runtime, contexts, limits, counters, events, seed, usage, data files and recorded checks of one run."""
 
-    def __init__(self, runtime: Runtime, seed: int, limits: Limits, events: EventLog) -> None:
+    def __init__(
+        self, runtime: Runtime, seed: int, limits: Limits, events: EventLog, data: TextSource | None = None
+    ) -> None:
         self.runtime = runtime
+        self.data = data or NoSource()
+        self.tools: Any = ()  # what the host gives, as it was given
+        self.checks: list[Mapping[str, Value]] = []
         self.contexts = ContextPool(runtime)
         self.limits = limits
         self.counters = Counters(limits)
