@@ -31,7 +31,7 @@ class TypeBuilder(ExpressionBuilder):
         return ast.Option(str(name), self.expression(value), span=self.span(tree))
 
     def _build_tname(self, tree: ParseTree) -> ast.NamedType:
-        return ast.NamedType(str(tree.children[0]), span=self.span(tree))
+        return ast.NamedType(".".join(map(str, tree.children)), span=self.span(tree))
 
     def _build_tnone(self, tree: ParseTree) -> ast.NamedType:
         return ast.NamedType("none", span=self.span(tree))

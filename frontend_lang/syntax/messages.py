@@ -124,8 +124,8 @@ class Explainer:
             )
         if _IMPORT.match(self._line_before(start)):
             begin = self._source.rfind("import", 0, start)
-            message = "`import` is not in this version"
-            return Problem("E0299", begin, begin + len("import"), message, "copy the defs into this file")
+            message = "`import` takes the path of a file in quotes and a name for it"
+            return Problem("E0201", begin, begin + len("import"), message, 'import "lib.rkv" as lib')
         if _chains(error):
             return Problem("E0201", start, end, "comparisons do not chain", "join two with `and`: a < b and b < c")
         message = f"unexpected `{shown}`, expected {self._expected(error)}"

@@ -10,7 +10,7 @@ from frontend_lang.syntax.tree.nodes import Node
 
 @dataclass(frozen=True)
 class NamedType(Node):
-    """`str`, `int`, …, or a name given by `type`; `none` is one too."""
+    """`str`, `int`, …, or a name given by `type`; `none` is one too, and `alias.Name` a type of an import."""
 
     name: str
 
