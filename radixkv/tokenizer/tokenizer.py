@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from radixkv.tokenizer.added_tokens import AddedTokenFinder
 from radixkv.tokenizer.chat_template import ChatTemplate
 from radixkv.tokenizer.detokenizer import NO_IDS, Detokenizer
 from radixkv.tokenizer.segments import Segment
+from radixkv.tokenizer.text_borders import TextBorders
 from radixkv.tokenizer.vocabulary import Vocabulary
 from radixkv.tokens import TokenArray, token_array
 
@@ -45,7 +47,8 @@ class Tokenizer:
 
         What lies between two added tokens is encoded as one text, whatever segments it comes from. No BOS
         but one that a trusted segment spells. `previous`: the id that the text follows, if any; a vocabulary that puts
-        a space before the first word of a prompt puts none where text goes on.
+        a space before the first word of a prompt puts none where text goes on. Where untrusted text spells a border
+        between roles that is no added token, its ids are other ones than the border's (see `TextBorders`).
         Raises InvalidRequest as `encode` does.
         """
         plain = self._vocabulary.plain
@@ -53,14 +56,25 @@ class Tokenizer:
         if previous is not None:
             encoder = plain.after_token if previous in self._added_ids else plain.going_on
         text = "".join(segment.text for segment in segments)
+        cuts = self._text_borders.places(segments) if self._text_borders is not None else []
         ids: list[int] = []
         begin = 0
         for found in self._finder.find(segments):
-            ids += _encode(encoder, text[begin : found.begin])
+            ids += self._encode_cut(encoder, text, begin, found.begin, cuts)
             ids.append(found.token_id)
             begin, encoder = found.end, plain.after_token
-        ids += _encode(encoder, text[begin:])
+        ids += self._encode_cut(encoder, text, begin, len(text), cuts)
         return token_array(ids)
+
+    def _encode_cut(
+        self, encoder: tokenizers.Tokenizer, text: str, begin: int, end: int, cuts: Sequence[int]
+    ) -> list[int]:
+        """Ids of `text[begin:end]`, each part between cuts by itself."""
+        ids: list[int] = []
+        for cut in cuts[bisect_right(cuts, begin) : bisect_left(cuts, end)]:
+            ids += _encode(encoder, text[begin:cut])
+            begin, encoder = cut, self._vocabulary.plain.going_on
+        return ids + _encode(encoder, text[begin:end])
 
     def with_bos(self, ids: TokenArray) -> TokenArray:
         """The ids of a whole prompt, with BOS in front if the model wants one and the template has not put it there."""
@@ -108,6 +122,19 @@ class Tokenizer:
         at_start = self._vocabulary.strips_first_space and all(token_id in self.special_ids for token_id in prompt)
         hidden = self.special_ids if skip_special else NO_IDS
         return Detokenizer(self._vocabulary.token_bytes, hidden=hidden, strip_space=at_start)
+
+    @cached_property
+    def _text_borders(self) -> TextBorders | None:
+        if self.chat_template is None:
+            return None
+
+        def without_added(text: str) -> str:
+            return "".join(atom for atom in self._finder.atoms(text) if len(atom) == 1)
+
+        def pieces(text: str) -> list[bytes]:
+            return [self.token_bytes(token_id) for token_id in _encode(self._vocabulary.plain.going_on, text)]
+
+        return TextBorders(self.chat_template, without_added, pieces)
 
     @cached_property
     def turn_end_ids(self) -> tuple[int, ...]:
