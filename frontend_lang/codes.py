@@ -38,7 +38,7 @@ CODES = MappingProxyType(
         "E0305": CodeInfo("assignment without let", "`=` changes a declared name; `let` declares one."),
         "E0306": CodeInfo("no entry", "Nothing says which def to run."),
         "E0307": CodeInfo("wrong arguments", "The call does not fit the parameters."),
-        "E0308": CodeInfo("circular import", "Modules import one another in a circle, or too deep."),
+        "E0308": CodeInfo("circular import", "Modules import one another in a circle, too deep, or too many of them."),
         "E0309": CodeInfo("given twice", "The same option, argument, key or branch name is given more than once."),
         "E0310": CodeInfo("yield outside a branch", "`yield` ends a branch of a fork or map; a def uses `return`."),
         "E0311": CodeInfo("not in a loop", "`break` and `continue` belong to for or repeat."),

@@ -65,7 +65,7 @@ class NoSource:
 def inner_path(path: str) -> PurePosixPath:
     """The path in its plain form. Raises E0703 for one that is empty, absolute, or climbs out with `..`."""
     plain = PurePosixPath(path.replace("\\", "/"))
-    if not path.strip() or "\0" in path or plain.is_absolute() or ":" in plain.parts[0]:
+    if not path.strip() or "\0" in path or plain.is_absolute() or any(":" in part for part in plain.parts[:1]):
         raise refused(path, "paths are relative, as in data/dev.jsonl")
     parts: list[str] = []
     for part in plain.parts:
