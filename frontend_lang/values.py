@@ -26,8 +26,8 @@ _TYPE_NAMES: Mapping[type, str] = {
 
 
 def type_name(value: Value) -> str:
-    """The language's name of a value's type."""
-    return _TYPE_NAMES[type(value)]
+    """The language's name of a value's type. Rows of a file are the one thing that is bound to names but no value."""
+    return _TYPE_NAMES.get(type(value), "rows")
 
 
 def is_number(value: Value) -> bool:
@@ -106,6 +106,8 @@ def _quoted(text: str) -> str:
 
 
 def _scalar_json(value: Value) -> str:
+    if type(value) not in _TYPE_NAMES:
+        raise ProgramError("E0402", f"{value} have no text", "[row for row in x] reads them into a list")
     if type(value) is float and not math.isfinite(value):
         raise ProgramError("E0406", f"{value!r} has no JSON form", "test the number before it is written")
     return json.dumps(value, ensure_ascii=False)
@@ -119,11 +121,15 @@ def json_text(value: Value, *, sort_keys: bool = False, limit: int = MAX_TEXT) -
 
 
 def from_json(text: str) -> Value:
-    """Parse JSON. Raises E0406 with the position of the fault."""
+    """Parse JSON, which has no nan and infinities. Raises E0406 with the position of the fault."""
     try:
-        return from_python(json.loads(text))
+        return from_python(json.loads(text, parse_constant=_no_json))
     except (ValueError, RecursionError) as error:
         raise ProgramError("E0406", f"not valid JSON: {error}") from None
+
+
+def _no_json(constant: str) -> Value:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def from_python(value: object, depth: int = 0) -> Value:
@@ -158,13 +164,15 @@ def _encodable(text: str) -> str:
 
 
 def to_json_safe(value: Value, depth: int = 0) -> Value:
-    """The value with nan and infinities as none, so that it can be written as JSON."""
+    """The value with nan and infinities as none and rows in words, so that it can be written as JSON."""
     if depth > MAX_DEPTH:
         return None
     if isinstance(value, list):
         return [to_json_safe(item, depth + 1) for item in value]
     if isinstance(value, dict):
         return {key: to_json_safe(item, depth + 1) for key, item in value.items()}
+    if type(value) not in _TYPE_NAMES:
+        return str(value)
     return None if type(value) is float and not math.isfinite(value) else value
 
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from frontend_lang.builtins import BUILTINS
+from frontend_lang.builtins import PARAMETERS
 from frontend_lang.checker.report import Report, span_at, suggestion
+from frontend_lang.modules import Module
 from frontend_lang.syntax import ast
 
-UNBUILT_BUILTINS = frozenset(
-    {
-        *("parse", "replace", "zip", "round", "sort", "unique", "keys", "values", "matches", "ntok", "chunk", "read"),
-        *("jsonl", "csv", "fence", "raw", "prob", "logprob", "tokens", "finish", "invoke"),
-    }
-)
+# Builtins that tell what a gen or select left with a name.
+DETAILS = frozenset({"raw", "prob", "probs", "logprob", "tokens", "finish"})
 
 
 @dataclass(frozen=True)
 class Signature:
-    """Parameters in order; the first `required` of them, or those in `needed`, must be given."""
+    """Parameters in order; those in `needed` must be given. `kind` is def, tool or builtin."""
 
     name: str
+    kind: str
     parameters: tuple[str, ...]
     needed: frozenset[str]
     variadic: bool = False
@@ -33,27 +31,42 @@ class Signature:
 
 def signature_of(node: ast.Def | ast.Tool) -> Signature:
     """The signature of a def or tool."""
+    kind = "def" if isinstance(node, ast.Def) else "tool"
     needed = frozenset(parameter.name for parameter in node.parameters if parameter.default is None)
-    return Signature(node.name, tuple(parameter.name for parameter in node.parameters), needed)
+    return Signature(node.name, kind, tuple(parameter.name for parameter in node.parameters), needed)
+
+
+def declared_signatures(module: Module) -> Mapping[str, Signature]:
+    """The defs and tools of a module."""
+    return {node.name: signature_of(node) for node in (*module.tools.values(), *module.defs.values())}
+
+
+def imported_signature(alias: str, name: str, module: Module) -> Signature | None:
+    """The signature of `alias.name`, a def or tool of an import."""
+    signature = declared_signatures(module).get(name)
+    return None if signature is None else replace(signature, name=f"{alias}.{name}")
+
+
+def exports(module: Module) -> Iterator[str]:
+    """The names that an import offers."""
+    yield from module.defs
+    yield from module.type_definitions
+    yield from module.tools
 
 
 def builtin_signatures() -> Mapping[str, Signature]:
-    """The builtins of this version."""
+    """All builtins."""
     table = {
-        name: Signature(name, builtin.parameters, frozenset(builtin.parameters[: builtin.required]), builtin.variadic)
-        for name, builtin in BUILTINS.items()
+        name: Signature(name, "builtin", known.names, frozenset(known.names[: known.required]), known.variadic)
+        for name, known in PARAMETERS.items()
     }
-    return {
-        **table,
-        "usage": Signature("usage", (), frozenset()),
-        "probs": Signature("probs", ("name",), frozenset({"name"})),
-    }
+    return {**table, "invoke": Signature("invoke", "builtin", ("tool",), frozenset({"tool"}), variadic=True)}
 
 
-def check_call(signature: Signature, call: ast.Call, report: Report) -> None:
+def check_call(signature: Signature, arguments: Sequence[ast.Argument], span: ast.Span, report: Report) -> None:
     """Report arguments that do not fit: too many, unknown, twice, missing, positional after named."""
     fits = f"it is {signature}"
-    positional = [argument for argument in call.arguments if argument.name is None]
+    positional = [argument for argument in arguments if argument.name is None]
     if len(positional) > len(signature.parameters) and not signature.variadic:
         extra = positional[len(signature.parameters)]
         count = len(signature.parameters)
@@ -61,13 +74,13 @@ def check_call(signature: Signature, call: ast.Call, report: Report) -> None:
         report.add("E0307", extra.span, message, fits)
         return
     given = set(signature.parameters[: len(positional)])
-    for argument in call.arguments:
+    for argument in arguments:
         if argument.name is not None:
             _check_named(argument, argument.name, signature, given, report)
-    _check_order(call.arguments, report)
+    _check_order(arguments, report)
     missing = [name for name in signature.parameters if name in signature.needed and name not in given]
     if missing:
-        report.add("E0307", call.span, f"`{signature.name}` needs an argument `{missing[0]}`", fits)
+        report.add("E0307", span, f"`{signature.name}` needs an argument `{missing[0]}`", fits)
 
 
 def _check_named(argument: ast.Argument, name: str, signature: Signature, given: set[str], report: Report) -> None:

@@ -8,7 +8,7 @@ asyncio task, so the depth of calls does not add up on Python's stack.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -19,9 +19,10 @@ from frontend_lang.interpreter.expressions import Expressions
 from frontend_lang.interpreter.frames import Env, Frame, Promise
 from frontend_lang.interpreter.machine import BoundDef, Evaluator, Jump
 from frontend_lang.operators import truth
+from frontend_lang.rows import iterated
 from frontend_lang.running.contexts import Context
 from frontend_lang.syntax import ast
-from frontend_lang.values import Value, checked_items, type_name
+from frontend_lang.values import Value, checked_items
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +160,15 @@ class Calls(Expressions):
 
     async def _comprehension(self, node: ast.Comprehension, env: Env) -> Value:
         items = await self.evaluate(node.items, env)
-        if not isinstance(items, list):
-            raise ProgramError("E0402", f"a comprehension needs a list, found {type_name(items)}")
         inner = replace(env, frame=Frame(outer=env.frame))
-        async with self.scope(inner):
-            results = [result async for result in self._elements(node, items, inner)]
-            return checked_items([await self.settled(result, inner) for result in results])
+        with iterated(items, "a comprehension") as elements:
+            async with self.scope(inner):
+                results = [result async for result in self._elements(node, elements, inner)]
+                return checked_items([await self.settled(result, inner) for result in results])
 
-    async def _elements(self, node: ast.Comprehension, items: list[Value], env: Env) -> AsyncIterator[Value | Promise]:
+    async def _elements(
+        self, node: ast.Comprehension, items: Iterable[Value], env: Env
+    ) -> AsyncIterator[Value | Promise]:
         """Elements in order; calls of a def are begun only."""
         called = self.called_def(node.element, env)
         for index, item in enumerate(items):

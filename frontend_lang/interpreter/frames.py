@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from frontend_lang.errors import ProgramError
 from frontend_lang.modules import Module
 from frontend_lang.running.contexts import Context
+from frontend_lang.running.details import GenDetail
 from frontend_lang.running.strands import Strand
 from frontend_lang.seeds import Place
 from frontend_lang.values import Value
@@ -25,15 +26,15 @@ class Frame:
     def __init__(self, names: Mapping[str, Value] | None = None, outer: Frame | None = None) -> None:
         self.names: dict[str, Value | Promise] = dict(names or {})
         self._outer = outer
-        self._distributions: dict[str, dict[str, float]] = {}
+        self._details: dict[str, GenDetail] = {}
         self._promises: list[Promise] = []
 
-    def bind(self, name: str, value: Value | Promise, distribution: dict[str, float] | None = None) -> None:
-        """Declare or rebind a name of this frame; a select brings its distribution."""
+    def bind(self, name: str, value: Value | Promise, detail: GenDetail | None = None) -> None:
+        """Declare or rebind a name of this frame; gen and select bring a detail."""
         self.names[name] = value
-        self._distributions.pop(name, None)
-        if distribution is not None:
-            self._distributions[name] = distribution
+        self._details.pop(name, None)
+        if detail is not None:
+            self._details[name] = detail
 
     def assign(self, name: str, value: Value | Promise) -> None:
         """Change a declared name."""
@@ -62,10 +63,10 @@ class Frame:
             raise ProgramError("E0301", f"unknown name `{name}`")
         return frame.names[name]
 
-    def distribution(self, name: str) -> dict[str, float] | None:
-        """The distribution that a select bound with the name."""
+    def detail(self, name: str) -> GenDetail | None:
+        """What the gen or select that bound the name has left with it."""
         frame = self.find(name)
-        return None if frame is None else frame._distributions.get(name)
+        return None if frame is None else frame._details.get(name)
 
     def own(self, promise: Promise) -> Promise:
         """Take over a promise: it ends with this frame at the latest."""

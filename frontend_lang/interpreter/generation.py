@@ -10,6 +10,7 @@ from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.calls import Calls
 from frontend_lang.interpreter.frames import Env
 from frontend_lang.operators import truth
+from frontend_lang.running.details import GenDetail
 from frontend_lang.running.options import GenSettings, gen_settings, norm_setting, time_limit
 from frontend_lang.running.run import usage_record
 from frontend_lang.runtime import ContextId, Delta, GenParams, GenResult, RuntimeFailure
@@ -44,7 +45,7 @@ class Generation(Calls):
         length = await self.run.runtime.commit(context)
         for attempt in range(settings.tries):
             result = await self._generate(node, settings, attempt, context, env)
-            env.frame.bind(node.name, checked_text(result.text))
+            env.frame.bind(node.name, checked_text(result.text), _detail(result))
             if truth(await self.evaluate(until, env.looped(attempt)), "`until`"):
                 self._keep(node.name, result, env)
                 return
@@ -52,7 +53,7 @@ class Generation(Calls):
         raise ProgramError("E0603", f"`until` did not hold in {settings.tries} tries of `{node.name}`", "raise `tries`")
 
     def _keep(self, name: str, result: GenResult, env: Env) -> None:
-        env.frame.bind(name, checked_text(result.text))
+        env.frame.bind(name, checked_text(result.text), _detail(result))
         env.context.written.append(result.text)
 
     async def _generate(
@@ -133,12 +134,16 @@ class Generation(Calls):
         distribution: dict[str, float] = {}
         for option, probability in zip(options, scores.probabilities, strict=True):
             distribution[option] = distribution.get(option, 0.0) + probability
-        env.frame.bind(node.name, chosen, distribution)
+        env.frame.bind(node.name, chosen, GenDetail(chosen, distribution=distribution))
         env.context.add_text(chosen, trusted=False)
         if self.run.events.active:
             what = {"name": node.name, "site": node.site, "value": chosen, "probs": distribution}
             spent = {"usage": usage_record(scores.usage), "role": env.context.role}
             self.run.events.emit("select.end", {**what, **spent}, ctx=context, path=env.path)
+
+
+def _detail(result: GenResult) -> GenDetail:
+    return GenDetail(result.text, result.token_ids, result.finish_reason, result.logprobs)
 
 
 def _ended(result: GenResult) -> dict[str, object]:

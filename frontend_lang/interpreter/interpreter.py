@@ -9,6 +9,7 @@ from frontend_lang.interpreter.forks import Forks
 from frontend_lang.interpreter.frames import Env, Promise
 from frontend_lang.interpreter.machine import Executor, Jump, Signal
 from frontend_lang.operators import truth
+from frontend_lang.rows import iterated
 from frontend_lang.running.run import Run
 from frontend_lang.runtime import Role
 from frontend_lang.syntax import ast
@@ -150,16 +151,17 @@ class Interpreter(Forks):
 
     async def _for(self, node: ast.For, env: Env) -> Signal | None:
         items = await self.evaluate(node.items, env)
-        if not isinstance(items, list):
-            raise ProgramError("E0402", f"`for` needs a list, found {type_name(items)}")
-        self.run.counters.loop(len(items))
-        for index, item in enumerate(items):
-            env.frame.bind(node.name, item)
-            if node.index is not None:
-                env.frame.bind(node.index, index)
-            signal = await self._round(node.body, index, env)
-            if signal is not None:
-                return _after_loop(signal)
+        if isinstance(items, list):
+            self.run.counters.loop(len(items))
+        with iterated(items, "`for`") as elements:
+            for index, item in enumerate(elements):
+                self.run.counters.loop(index + 1)
+                env.frame.bind(node.name, item)
+                if node.index is not None:
+                    env.frame.bind(node.index, index)
+                signal = await self._round(node.body, index, env)
+                if signal is not None:
+                    return _after_loop(signal)
         return None
 
     async def _repeat(self, node: ast.Repeat, env: Env) -> Signal | None:

@@ -1,0 +1,1 @@
+"""What the builtins of `frontend_lang.builtins` do, by the kind of their arguments."""
