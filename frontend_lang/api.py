@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from frontend_lang.checker import check
 from frontend_lang.checking import first_errors
@@ -17,6 +16,7 @@ from frontend_lang.diagnostics import Diagnostic, has_errors
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import EventLog, Listener
 from frontend_lang.interpreter.execution import Ended, Execution
+from frontend_lang.interpreter.tools import provided_tools
 from frontend_lang.modules import Module
 from frontend_lang.result import RunResult, Timing
 from frontend_lang.running.limits import Limits
@@ -25,6 +25,7 @@ from frontend_lang.runtime import Runtime
 from frontend_lang.seeds import MAX_SEED, draw_run_seed
 from frontend_lang.sources import TextSource
 from frontend_lang.syntax import ast, parse
+from frontend_lang.tools import HostTools
 from frontend_lang.values import to_json_safe
 
 
@@ -63,14 +64,14 @@ async def run_async(
     file: str = "<string>",
     modules: TextSource | None = None,
     data: TextSource | None = None,
-    tools: Any = (),
+    tools: HostTools = (),
 ) -> RunResult:
     """Run a program on a runtime.
 
     `source` is text or what `load` returned. Imports of a text come from `modules`, the files that the program reads
     from `data` (none by default), its tools are implemented by `tools`. An argument that is a str is taken as text
-    where the parameter is `str` and as JSON elsewhere; other Python values are passed as they are. `seed` (0..2**63-1) is drawn if not given and is
-    in the result. `on_event` is called for every event, in order; without it events cost nothing.
+    where the parameter is `str` and as JSON elsewhere; other Python values are passed as they are. `seed`
+    (0..2**63-1) is drawn if not given and is in the result. `on_event` is called for every event, in order; without it events cost nothing.
 
     Raises ProgramRejected (parse, check) or ProgramError (run). When it returns, raises or is cancelled, every context
     that the run opened has been released.
@@ -79,8 +80,7 @@ async def run_async(
     run_seed = _checked_seed(seed)
     arguments = dict(args or {})
     events = EventLog(uuid.uuid4().hex[:12], on_event)
-    run = Run(runtime, run_seed, limits or Limits(), events, data)
-    run.tools = tools
+    run = Run(runtime, run_seed, limits or Limits(), events, data, provided_tools(module, tools))
     _announce(events, runtime, run_seed)
     try:
         ended = await Execution(module, run, arguments).finish(entry)
@@ -102,7 +102,7 @@ def run(
     file: str = "<string>",
     modules: TextSource | None = None,
     data: TextSource | None = None,
-    tools: Any = (),
+    tools: HostTools = (),
 ) -> RunResult:
     """`run_async` on an event loop of its own. Raises E0810 where a loop is running already."""
     try:

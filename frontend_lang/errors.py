@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+RUN_WIDE = frozenset({"E0801", "E0802", "E0804", "E0807", "E0809", "E0811"})
+"""Codes that end the whole run: neither `on_error` nor `catch` takes them, since what would go on has no means to."""
+
 
 class SourceSpan(Protocol):
     """Where something stands in the source, 1-based; `syntax.ast.Span` is one."""

@@ -84,7 +84,7 @@ def tool(
 def tool_of(function: ToolFunction, name: str | None = None, timeout_s: float | None = None) -> Tool:
     """The tool that a function is; a tool keeps all that is not given. Raises TypeError and ValueError as `tool`."""
     if timeout_s is not None and timeout_s <= 0:
-        raise ValueError(f"tool {name}: timeout_s={timeout_s}, expected more than 0")
+        raise ValueError(f"timeout_s={timeout_s} of a tool, expected more than 0")
     if isinstance(function, Tool):
         return replace(
             function, name=name or function.name, timeout_s=function.timeout_s if timeout_s is None else timeout_s
@@ -108,7 +108,7 @@ class ToolSet:
             self._tools[item.name] = item
 
     @classmethod
-    def of(cls, given: ToolSet | Mapping[str, ToolFunction] | Sequence[Tool | ToolFunction]) -> ToolSet:
+    def of(cls, given: HostTools) -> ToolSet:
         """Tools given as a set, as functions by name, or as a sequence of tools or functions.
 
         Raises TypeError for what no program can call, ValueError for two tools of one name.
@@ -127,6 +127,10 @@ class ToolSet:
     def get(self, name: str) -> Tool | None:
         """The tool of this name."""
         return self._tools.get(name)
+
+
+HostTools: TypeAlias = "ToolSet | Mapping[str, ToolFunction] | Sequence[Tool | ToolFunction]"
+"""How a host gives tools to a run: as a set, as functions by name, or one after the other."""
 
 
 def _parameter(item: inspect.Parameter, hints: Mapping[str, object], name: str) -> ToolParameter:

@@ -92,7 +92,7 @@ class Calls(Expressions):
         """The value of a call of whatever can be called."""
         called = self.called_def(node, env)
         if called is None:
-            return await self._builtin(node, env)
+            return await self.call_other(node, env)
         arguments = await self._arguments(node, env)
         callee = self._callee_env(called, node.site, env)
         return await self.run.spawn(self._in_fresh_context(called.definition, arguments, callee))
@@ -137,17 +137,18 @@ class Calls(Expressions):
             return self.types(env).fit(value, definition.returns, f"the result of `{definition.name}`")
 
     async def _bind(self, definition: ast.Def, arguments: Arguments, env: Env) -> None:
-        given = _matched(definition, arguments)
+        given = matched(definition, arguments)
         for parameter in definition.parameters:
             if parameter.name in given:
                 value = await self.settled(given[parameter.name], env)
             elif parameter.default is not None:
                 value = await self.evaluate(parameter.default, env)
             else:
-                raise _misfit(definition, f"needs an argument `{parameter.name}`")
+                raise misfit(definition, f"needs an argument `{parameter.name}`")
             env.frame.bind(parameter.name, self.types(env).fit(value, parameter.type, f"parameter `{parameter.name}`"))
 
-    async def _builtin(self, node: ast.Call, env: Env) -> Value:
+    async def call_other(self, node: ast.Call, env: Env) -> Value:
+        """The value of a call of what is no def: a builtin here; layers above add to it."""
         name = node.callee.name if isinstance(node.callee, ast.Name) else ""
         if name in BOUND_BUILTINS:
             return await BOUND_BUILTINS[name](self, node, env)
@@ -183,18 +184,20 @@ class Calls(Expressions):
                 yield await self.evaluate(node.element, here)
 
 
-def _matched(definition: ast.Def, arguments: Arguments) -> dict[str, Value | Promise]:
+def matched(definition: ast.Def | ast.Tool, arguments: Arguments) -> dict[str, Value | Promise]:
+    """Arguments by parameter, in the order given. Raises E0307."""
     names = [parameter.name for parameter in definition.parameters]
     if len(arguments.positional) > len(names):
-        raise _misfit(definition, f"takes at most {len(names)} arguments, got {len(arguments.positional)}")
+        raise misfit(definition, f"takes at most {len(names)} arguments, got {len(arguments.positional)}")
     given = dict(zip(names, arguments.positional, strict=False))
     for name, value in arguments.named.items():
         if name not in names or name in given:
-            raise _misfit(definition, f"has no free parameter `{name}`")
+            raise misfit(definition, f"has no free parameter `{name}`")
         given[name] = value
     return given
 
 
-def _misfit(definition: ast.Def, what: str) -> ProgramError:
+def misfit(definition: ast.Def | ast.Tool, what: str) -> ProgramError:
+    """E0307 of a call that does not fit the parameters."""
     signature = ", ".join(parameter.name for parameter in definition.parameters)
     return ProgramError("E0307", f"`{definition.name}` {what}", f"{definition.name}({signature})")

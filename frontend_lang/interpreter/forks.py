@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from frontend_lang.builtins import BUILTINS
-from frontend_lang.errors import ProgramError
+from frontend_lang.errors import RUN_WIDE, ProgramError
 from frontend_lang.interpreter.frames import Env, Frame
 from frontend_lang.interpreter.generation import Generation
 from frontend_lang.interpreter.machine import BoundDef, Evaluator, Jump
@@ -23,10 +23,6 @@ from frontend_lang.running.run import as_program_error
 from frontend_lang.running.strands import Strand
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value, checked_text, text_of, type_name
-
-RUN_WIDE = frozenset(
-    {"E0801", "E0802", "E0804", "E0807", "E0809"}
-)  # limits of the whole run; no on_error swallows them
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +44,7 @@ class Forks(Generation):
             ast.CountFork: self._count_fork,
             ast.EachFork: self._each_fork,
             ast.ArmsFork: self._arms_fork,
-            ast.Map: self._map,
         }
-
-    async def _map(self, node: ast.Map, env: Env) -> Value:
-        raise ProgramError("E0299", "`map` is not in this version", "fork x in …, which also shares the context")
 
     async def _count_fork(self, node: ast.CountFork, env: Env) -> Value:
         count = await self.evaluate(node.count, env)

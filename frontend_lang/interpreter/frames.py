@@ -73,18 +73,24 @@ class Frame:
         self._promises.append(promise)
         return promise
 
-    async def settle(self) -> None:
+    @property
+    def begun(self) -> int:
+        """How many promises this frame has taken over; what to give to `settle` and `close` for those that follow."""
+        return len(self._promises)
+
+    async def settle(self, since: int = 0) -> None:
         """Wait for all promises in the order of their start; the first error, in this order, is raised."""
-        for task in self._promises:
+        for task in self._promises[since:]:
             await asyncio.shield(task)
 
-    async def close(self) -> None:
+    async def close(self, since: int = 0) -> None:
         """Cancel what still runs and wait until it has ended. Errors of promises that nobody asked for are dropped."""
-        for task in self._promises:
+        ending, self._promises[since:] = self._promises[since:], []
+        for task in ending:
             task.cancel()
-        if self._promises:
-            await asyncio.wait(self._promises)
-            for task in self._promises:
+        if ending:
+            await asyncio.wait(ending)
+            for task in ending:
                 if not task.cancelled():
                     task.exception()  # mark it as seen
 

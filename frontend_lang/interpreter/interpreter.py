@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.forks import Forks
 from frontend_lang.interpreter.frames import Env, Promise
 from frontend_lang.interpreter.machine import Executor, Jump, Signal
+from frontend_lang.interpreter.tools import Tools
 from frontend_lang.operators import truth
 from frontend_lang.rows import iterated
 from frontend_lang.running.run import Run
@@ -16,7 +16,7 @@ from frontend_lang.syntax import ast
 from frontend_lang.values import Value, type_name
 
 
-class Interpreter(Forks):
+class Interpreter(Tools):
     """One method per class of statement. `arguments` are the program's, for its `param`s."""
 
     def __init__(self, run: Run, arguments: Mapping[str, object]) -> None:
@@ -25,10 +25,9 @@ class Interpreter(Forks):
 
     def executors(self) -> Mapping[type, Executor]:
         """Node class -> method."""
-        unbuilt = dict.fromkeys((ast.Map, ast.Guard, ast.Emit, ast.Try), self._unbuilt)
         forks = dict.fromkeys((ast.CountFork, ast.EachFork, ast.ArmsFork), self._fork_statement)
         return {
-            **unbuilt,
+            **super().executors(),
             **forks,
             **dict.fromkeys((ast.Def, ast.TypeDefinition, ast.Test, ast.Tool, ast.Import), self._declaration),
             ast.Param: self._param,
@@ -63,9 +62,6 @@ class Interpreter(Forks):
             if signal is not None:
                 return signal
         return None
-
-    async def _unbuilt(self, node: ast.Statement, env: Env) -> None:
-        raise ProgramError("E0299", f"`{type(node).__name__.lower()}` is not in this version")
 
     async def _declaration(self, node: ast.Statement, env: Env) -> None:
         """Defs, types, tools and imports are known before the run; tests are not part of it."""

@@ -18,7 +18,9 @@ class Limits:
     steps: int = 100_000  # statements, loop rounds and calls of the whole run
     call_depth: int = 32
     live_branches: int = 64  # branches and overlapping calls at once; further ones wait
-    branches: int = 4096  # of the whole run
+    branches: int = 4096  # of all forks of the whole run
+    rows: int = 100_000  # of all maps of the whole run
+    tool_calls: int = 64  # of the whole run
     gen_max: int = 4096  # `max` of one gen
     tokens: int | None = None
     wall_s: float | None = None
@@ -46,6 +48,8 @@ class Counters:
         self._limits = limits
         self._steps = 0
         self._branches = 0
+        self._rows = 0
+        self._tool_calls = 0
 
     def step(self) -> int:
         """One more statement, round or call; how many that makes. Raises E0804."""
@@ -65,6 +69,19 @@ class Counters:
         if self._branches > self._limits.branches:
             most = self._limits.branches
             raise ProgramError("E0807", f"{self._branches} branches in one run; at most {most} are allowed")
+
+    def row(self) -> None:
+        """A row of a map begins. Raises E0807."""
+        self._rows += 1
+        if self._rows > self._limits.rows:
+            raise ProgramError("E0807", f"more than {self._limits.rows} rows in the maps of one run")
+
+    def tool_call(self) -> int:
+        """A tool is called; how many calls that makes. Raises E0811."""
+        self._tool_calls += 1
+        if self._tool_calls > self._limits.tool_calls:
+            raise ProgramError("E0811", f"more than {self._limits.tool_calls} tool calls in one run")
+        return self._tool_calls
 
     def depth(self, depth: int) -> None:
         """A call at this depth begins. Raises E0806."""

@@ -22,6 +22,7 @@ DEFAULT_WIDTH = 64
 MAX_TEMPERATURE = 100.0
 MAX_TIMEOUT_S = 86_400.0
 FORK_OPTIONS = frozenset({"width", "timeout", "on_error"})  # others are defaults for the gens in the branches
+MAP_OPTIONS = FORK_OPTIONS | {"stream"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,14 @@ def fork_settings(options: Mapping[str, Value]) -> ForkSettings:
         None if timeout is None else float(_Number(1e-3, MAX_TIMEOUT_S)("timeout", timeout)),
         None if on_error is None else str(on_error),
     )
+
+
+def stream_setting(options: Mapping[str, Value]) -> bool:
+    """Whether a map tells of every value as soon as it is there. Raises E0402."""
+    stream = options.get("stream")
+    if stream is None or isinstance(stream, bool):
+        return bool(stream)
+    raise _mistyped("stream", "true or false", stream)
 
 
 def norm_setting(options: Mapping[str, Value]) -> Norm:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import EventLog
+from frontend_lang.running.checks import Checks
 from frontend_lang.running.contexts import ContextPool
 from frontend_lang.running.limits import Counters, Limits
 from frontend_lang.running.strands import Strand
 from frontend_lang.runtime import CallUsage, Runtime, RuntimeFailure
 from frontend_lang.sources import NoSource, TextSource
+from frontend_lang.tools import ToolSet
 from frontend_lang.values import Value
 
 _T = TypeVar("_T")
@@ -25,12 +27,18 @@ class Run:
     """Runtime, contexts, limits, counters, events, seed, usage, data files and recorded checks of one run."""
 
     def __init__(
-        self, runtime: Runtime, seed: int, limits: Limits, events: EventLog, data: TextSource | None = None
+        self,
+        runtime: Runtime,
+        seed: int,
+        limits: Limits,
+        events: EventLog,
+        data: TextSource | None = None,
+        tools: ToolSet | None = None,
     ) -> None:
         self.runtime = runtime
         self.data = data or NoSource()
-        self.tools: Any = ()  # what the host gives, as it was given
-        self.checks: list[Mapping[str, Value]] = []
+        self.tools = tools or ToolSet()
+        self.checks = Checks()
         self.contexts = ContextPool(runtime)
         self.limits = limits
         self.counters = Counters(limits)
