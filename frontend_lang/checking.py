@@ -1,11 +1,13 @@
-"""Parse and check in one call: what `radixkv check` says."""
+"""Parse, link and check in one call: what `radixkv check` says."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from frontend_lang.diagnostics import Diagnostic, has_errors
+from frontend_lang.diagnostics import Diagnostic, has_errors, render
+from frontend_lang.modules import Module
+from frontend_lang.sources import TextSource
 from frontend_lang.syntax import ast
 from frontend_lang.syntax.limits import MAX_ERRORS
 
@@ -36,12 +38,22 @@ class WorstCase:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """All findings about one source. `worst_case` is None if there are errors."""
+    """All findings about a program and what it imports, the program's own first.
 
-    program: ast.Program | None
+    `module` is None if the program does not parse, `worst_case` if there are errors. `sources` has the text of each
+    file by the name that its diagnostics bear.
+    """
+
+    module: Module | None
     diagnostics: tuple[Diagnostic, ...]
     worst_case: WorstCase | None
     omitted: int = 0  # errors beyond the first `MAX_ERRORS`, which `diagnostics` leaves out
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def program(self) -> ast.Program | None:
+        """The program's own tree."""
+        return None if self.module is None else self.module.program
 
     @property
     def ok(self) -> bool:
@@ -51,7 +63,11 @@ class CheckReport:
     @property
     def defs(self) -> int:
         """Defs of the program; 0 if it does not parse."""
-        return sum(isinstance(node, ast.Def) for node in self.program.statements) if self.program else 0
+        return len(self.module.defs) if self.module else 0
+
+    def shown(self, diagnostic: Diagnostic) -> str:
+        """One of the findings as lines for a terminal, with the line of the file that it is about."""
+        return render(diagnostic, self.sources.get(diagnostic.file, ""))
 
     def summary(self) -> str:
         """The last line: `ok: 1 def · 0 errors · 1 warning · worst case …`."""
@@ -72,18 +88,35 @@ class CheckReport:
         return {"ok": self.ok, "diagnostics": found, **omitted, "worst_case": bounds.to_dict()}
 
 
-def check_source(source: str, file: str = "<string>", entry: str | None = None) -> CheckReport:
-    """Parse and check a program; `entry` as for a run. Raises nothing."""
-    from frontend_lang.checker import check, worst_case
-    from frontend_lang.syntax.parser import parse
+def check_source(
+    source: str,
+    file: str = "<string>",
+    entry: str | None = None,
+    *,
+    modules: TextSource | None = None,
+    runnable: bool = False,
+) -> CheckReport:
+    """Parse and check a program and all that it imports through `modules`. Raises nothing.
 
-    parsed = parse(source, file)
-    if parsed.program is None:
-        return CheckReport(None, parsed.diagnostics, None)
-    every = check(parsed.program, entry)
-    found = first_errors(every)
-    bounds = None if has_errors(found) else worst_case(parsed.program, entry)
-    return CheckReport(parsed.program, found, bounds, _errors(every) - _errors(found))
+    `entry` as for a run; `runnable`: that nothing says what to run is an error (E0306).
+    """
+    from frontend_lang.checker import check, worst_case
+    from frontend_lang.linking import link
+
+    linked = link(source, file, modules)
+    every = list(linked.diagnostics)
+    if linked.module is not None:
+        every += check(linked.module, entry, runnable=runnable)
+    found = first_errors(_own_first(every, file))
+    bounds = worst_case(linked.module, entry) if linked.module is not None and not has_errors(found) else None
+    return CheckReport(linked.module, found, bounds, _errors(every) - _errors(found), linked.sources)
+
+
+def _own_first(diagnostics: Iterable[Diagnostic], file: str) -> list[Diagnostic]:
+    """The program's own findings in source order, then those of each imported module, innermost imports first."""
+    every = list(diagnostics)
+    own = sorted((found for found in every if found.file == file), key=lambda found: (found.line, found.col))
+    return [*own, *(found for found in every if found.file != file)]
 
 
 def first_errors(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -109,9 +109,11 @@ CODES = MappingProxyType(
         "W0213": CodeInfo(
             "text swallows a statement", "Text after a colon runs to the end of the line, statements included."
         ),
+        "W0301": CodeInfo("name may have no value", "A `try` declares the name, and may have failed before it."),
         "W0304": CodeInfo("name of a builtin", "A builtin has this name too, which confuses readers."),
         "W0305": CodeInfo("roles and bare text mixed", "A context is either a chat or plain text to complete."),
         "W0308": CodeInfo("result depends on timing", "`join first` takes whichever branch is ready first."),
+        "W0313": CodeInfo("never reached", "The statement before always leaves the block."),
         "W0402": CodeInfo("trailing space before gen", "Many tokenizers sample badly after a space."),
     }
 )

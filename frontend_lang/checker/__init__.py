@@ -11,22 +11,25 @@ from frontend_lang.checker.report import Report
 from frontend_lang.checker.resolver import Resolver
 from frontend_lang.checker.unbuilt import check_built
 from frontend_lang.diagnostics import Diagnostic
+from frontend_lang.modules import Module
 from frontend_lang.syntax import ast
 
 __all__ = ["check", "worst_case"]
 
 
 def check(
-    program: ast.Program, entry: str | None = None, *, runnable: bool = False, interactive: bool = False
+    source: ast.Program | Module, entry: str | None = None, *, runnable: bool = False, interactive: bool = False
 ) -> list[Diagnostic]:
-    """Errors and warnings in source order.
+    """Errors and warnings about one file, in source order; `linking.link` has those about what it imports.
 
     `entry` is the def that shall run, if one was asked for; `runnable`: that nothing says what to run is an error
     (E0306), which it is not for a file of defs for others. `interactive`: for statements typed into a console, where
     a bare expression is an echo.
     """
+    module = source if isinstance(source, Module) else Module(source)
+    program = module.program
     report = Report(program)
-    Resolver(program, report, interactive=interactive).run()
+    Resolver(module, report, interactive=interactive).run()
     check_options(program, report)
     check_built(program, report)
     check_literals(program, report)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from frontend_lang.checker.options import literal_value
 from frontend_lang.checking import WorstCase
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.entry import choose_entry
+from frontend_lang.modules import Module
 from frontend_lang.running.options import DEFAULT_TRIES
 from frontend_lang.runtime import GenParams
 from frontend_lang.syntax import ast
@@ -17,20 +18,21 @@ from frontend_lang.syntax import ast
 NOTHING = WorstCase(0, 0)
 
 
-def worst_case(program: ast.Program, entry: str | None = None) -> WorstCase:
-    """Bounds on one run of the program, or of the def that `entry` or the entry rules choose.
+def worst_case(source: ast.Program | Module, entry: str | None = None) -> WorstCase:
+    """Bounds on one run of a program that passed the check, or of the def that `entry` or the entry rules choose.
 
     Conditions count with their dearest side; loops and forks over anything but written numbers, lists and range()
     have no bound. If nothing says which def runs, the bounds hold for each.
     """
-    costs = _Costs(program)
+    module = source if isinstance(source, Module) else Module(source)
+    costs = _Costs(module, {})
     try:
-        definition = choose_entry(program, entry)
+        definition = choose_entry(module.program, entry)
     except ProgramError:
-        return _dearest_of([costs.of_def(node.name) for node in program.statements if isinstance(node, ast.Def)])
+        return _dearest_of([costs.of_def(name) for name in module.defs])
     if definition is not None:
         return costs.of_def(definition.name)
-    return costs.of_statements(program.statements, _Defaults())
+    return costs.of_statements(module.program.statements, _Defaults())
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,13 @@ class _Defaults:
 
 
 class _Costs:
-    def __init__(self, program: ast.Program) -> None:
-        self._defs = {node.name: node for node in program.statements if isinstance(node, ast.Def)}
+    """Costs of one module; `others` are those of all modules of the program, made as they are needed."""
+
+    def __init__(self, module: Module, others: dict[Module, _Costs]) -> None:
+        others[module] = self
+        self._others = others
+        self._imports = module.imports
+        self._defs = module.defs
         self._known: dict[tuple[str, _Defaults], WorstCase] = {}
         self._active: set[str] = set()  # defs whose bodies are being added up
         self._handlers: dict[type, Callable[[Any, _Defaults], WorstCase]] = {
@@ -87,8 +94,13 @@ class _Costs:
     def _recursion(self, name: str) -> WorstCase:
         """No bound on tokens if a gen can be reached from the def, none on branches if a fork can."""
         nodes = [node for reached in self._reachable(name) for node in ast.walk(self._defs[reached])]
+        imported = [self._called(node, _Defaults()) for node in nodes if _is_imported_call(node)]
         forks = any(isinstance(node, (ast.CountFork, ast.EachFork, ast.ArmsFork, ast.Map)) for node in nodes)
-        return WorstCase(None if forks else 0, None if any(isinstance(node, ast.Gen) for node in nodes) else 0)
+        gens = any(isinstance(node, ast.Gen) for node in nodes)
+        return WorstCase(
+            None if forks or any(cost.branches != 0 for cost in imported) else 0,
+            None if gens or any(cost.tokens != 0 for cost in imported) else 0,
+        )
 
     def _reachable(self, name: str) -> set[str]:
         """The def and all defs that it calls or joins with, directly or not."""
@@ -136,16 +148,24 @@ class _Costs:
         return one + self._parts(node.options, defaults)
 
     def _call(self, node: ast.Call, defaults: _Defaults) -> WorstCase:
-        name = node.callee.name if isinstance(node.callee, ast.Name) else ""
-        inner = self.of_def(name) if name in self._defs else NOTHING
-        return inner + self._parts(node.arguments, defaults)
+        return self._called(node, _Defaults()) + self._parts(node.arguments, defaults)
 
     def _use(self, node: ast.Use, defaults: _Defaults) -> WorstCase:
-        call = node.call
-        name = call.callee.name if isinstance(call, ast.Call) and isinstance(call.callee, ast.Name) else ""
-        if name not in self._defs or not isinstance(call, ast.Call):
-            return self._of(call, defaults)
-        return self._inside(name, defaults) + self._parts(call.arguments, defaults)
+        if not isinstance(node.call, ast.Call):
+            return NOTHING
+        return self._called(node.call, defaults) + self._parts(node.call.arguments, defaults)
+
+    def _called(self, node: ast.Call, defaults: _Defaults) -> WorstCase:
+        """The body of the def that is called, of this module or of an import; builtins and tools cost nothing."""
+        callee, costs = node.callee, self
+        if isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
+            module = self._imports.get(callee.value.name)
+            if module is None:
+                return NOTHING
+            costs = self._others.get(module) or _Costs(module, self._others)
+        elif not isinstance(callee, ast.Name):
+            return NOTHING
+        return costs._inside(callee.name, defaults) if callee.name in costs._defs else NOTHING
 
     def _comprehension(self, node: ast.Comprehension, defaults: _Defaults) -> WorstCase:
         each = self._of(node.element, defaults) + self._of(node.condition, defaults)
@@ -189,6 +209,10 @@ class _Costs:
         if join.policy in self._defs:
             return self.of_def(join.policy)
         return self._of(join.by, defaults) if join.policy == "concat" else NOTHING
+
+
+def _is_imported_call(node: ast.Node) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and isinstance(node.callee, ast.Attribute)
 
 
 def _dearest_of(costs: list[WorstCase]) -> WorstCase:

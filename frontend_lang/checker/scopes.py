@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from frontend_lang.syntax import ast
@@ -24,13 +25,27 @@ class Declaration:
 
 @dataclass
 class Frame:
-    """Names of one frame. `outer` is what it may read; `later` is everything it declares somewhere."""
+    """Names of one frame. `outer` is what it may read; `body` are the statements that declare its names.
+
+    `doubtful`: names that a `try` declares, where it may have failed before.
+    """
 
     kind: FrameKind
+    body: tuple[ast.Statement, ...]
     outer: Frame | None = None
     names: dict[str, Declaration] = field(default_factory=dict)
-    later: dict[str, Declaration] = field(default_factory=dict)
+    doubtful: dict[str, Declaration] = field(default_factory=dict)
     loops: int = 0
+
+    @cached_property
+    def declarations(self) -> list[tuple[str, Declaration]]:
+        """Everything that the body declares in this frame, in source order."""
+        return list(frame_declarations(self.body))
+
+    @cached_property
+    def later(self) -> dict[str, Declaration]:
+        """The first declaration of each name, wherever in the body it is."""
+        return dict(reversed(self.declarations))
 
     def chain(self) -> Iterator[Frame]:
         """The frame and the ones it may read, inside out."""
@@ -46,6 +61,16 @@ class Frame:
     def expected(self, name: str) -> Declaration | None:
         """A declaration further down, if a loop may come back from there to here."""
         return next((frame.later[name] for frame in self.chain() if name in frame.later and frame.loops), None)
+
+    def doubt(self, name: str) -> Declaration | None:
+        """The declaration in a `try` that may have failed before it."""
+        frame = next((frame for frame in self.chain() if name in frame.names or name in frame.doubtful), None)
+        return frame.doubtful.get(name) if frame is not None and name not in frame.names else None
+
+    def binds(self, name: str, kinds: tuple[str, ...]) -> bool:
+        """Whether the frame that has the name declares it, somewhere, by a statement of one of these kinds."""
+        frame = next((frame for frame in self.chain() if name in frame.names or name in frame.later), self)
+        return any(other == name and declaration.kind in kinds for other, declaration in frame.declarations)
 
     def visible(self) -> dict[str, Declaration]:
         """All names that can be read here."""
@@ -77,21 +102,16 @@ def declared_names(node: ast.Node) -> Iterator[tuple[str, Declaration]]:
             yield node.index, Declaration("for", node.name_span)
     elif isinstance(node, ast.Try):
         yield node.name, Declaration("catch", node.name_span)
-    elif isinstance(node, ast.Import):
-        yield node.name, Declaration("import", node.name_span)
 
 
 _OTHER_FRAMES = (ast.CountFork, ast.EachFork, ast.ArmsFork, ast.Map, ast.Def, ast.Test, ast.Comprehension)
 
 
-def frame_declarations(statements: tuple[ast.Statement, ...]) -> dict[str, Declaration]:
-    """Everything that statements declare in their own frame, in loops and conditions too; the first place counts."""
-    found: dict[str, Declaration] = {}
+def frame_declarations(statements: tuple[ast.Statement, ...]) -> Iterator[tuple[str, Declaration]]:
+    """Everything that statements declare in their own frame, in loops and conditions too."""
     pending: list[ast.Node] = list(reversed(statements))
     while pending:
         node = pending.pop()
-        for name, declaration in declared_names(node):
-            found.setdefault(name, declaration)
+        yield from declared_names(node)
         if not isinstance(node, _OTHER_FRAMES):
             pending += reversed(list(ast.children(node)))
-    return found

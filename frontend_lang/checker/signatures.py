@@ -38,7 +38,8 @@ def signature_of(node: ast.Def | ast.Tool) -> Signature:
 
 def declared_signatures(module: Module) -> Mapping[str, Signature]:
     """The defs and tools of a module."""
-    return {node.name: signature_of(node) for node in (*module.tools.values(), *module.defs.values())}
+    tools = {name: signature_of(node) for name, node in module.tools.items()}
+    return {**tools, **{name: signature_of(node) for name, node in module.defs.items()}}
 
 
 def imported_signature(alias: str, name: str, module: Module) -> Signature | None:

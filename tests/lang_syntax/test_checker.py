@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from frontend_lang.builtins import BUILTINS
+from frontend_lang.builtins import PARAMETERS
 from frontend_lang.checker import check
 from frontend_lang.checker.options import GEN_OPTIONS
 from frontend_lang.checking import check_source
@@ -54,7 +54,7 @@ def test_there_are_examples():
         ("fork 2 { gen a }\nlet b = a", "E0301", 2, None),
         ("let a = [x for x in [1]]\nlet b = x", "E0301", 2, None),
         ("def f() { return 1 }\nlet a = f", "E0304", 2, "call it"),
-        ("let a = 1\nlet b = a(2)", "E0304", 2, "only defs and builtins"),
+        ("let a = 1\nlet b = a(2)", "E0304", 2, "only defs, tools and builtins"),
         ("let a = \nlet b = 2", "E0205", 2, "finish the statement"),
         ("let if = 2", "E0205", 1, "rename"),
         # declarations
@@ -156,7 +156,6 @@ def test_a_mistake_is_found_with_its_line_and_a_way_out(source, code, line, word
         "gen a: int",
         "gen a: list[str]",
         "gen a with model='x'",
-        "let a = chunk('x', 3)",
         "let a = re'x'",
         "param a: re'x' = 'x'",
         "param a: int(min=1) = 1",
@@ -237,8 +236,9 @@ def test_every_documented_gen_option_is_known_to_the_runtime_side():
 
 
 def test_every_builtin_can_be_called_with_what_it_needs():
-    for name, builtin in BUILTINS.items():
-        assert codes(f"let a = {name}({', '.join(['1'] * builtin.required)})") == []
+    for name, builtin in PARAMETERS.items():
+        arguments = ["x"] * builtin.required
+        assert codes(f"select x from ['a', 'b']\nlet a = {name}({', '.join(arguments)})") == []
 
 
 def test_the_json_form_of_a_check():
