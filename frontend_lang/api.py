@@ -71,7 +71,8 @@ async def run_async(
     `source` is text or what `load` returned. Imports of a text come from `modules`, the files that the program reads
     from `data` (none by default), its tools are implemented by `tools`. An argument that is a str is taken as text
     where the parameter is `str` and as JSON elsewhere; other Python values are passed as they are. `seed`
-    (0..2**63-1) is drawn if not given and is in the result. `on_event` is called for every event, in order; without it events cost nothing.
+    (0..2**63-1) is drawn if not given and is in the result. `on_event` is called for every event, in order;
+    without it events cost nothing.
 
     Raises ProgramRejected (parse, check) or ProgramError (run). When it returns, raises or is cancelled, every context
     that the run opened has been released.

@@ -10,12 +10,8 @@ from frontend_lang.syntax import ast
 TYPE_NAMES = ("str", "int", "float", "bool", "json", "none", "list", "record")
 
 _STATEMENTS: dict[type, tuple[str, str]] = {
-    ast.Map: ("map", "fork over the list, or call a def in a comprehension: [f(x) for x in xs]"),
-    ast.Tool: ("tool", "pass what the tool would give as a parameter"),
     ast.TypeDefinition: ("type", "write the type out where it is used"),
     ast.Import: ("import", "copy the defs into this file"),
-    ast.Try: ("try", "an error ends the program; test before it"),
-    ast.Test: ("test", "test programs from Python with the scripted runtime"),
 }
 
 
@@ -26,9 +22,6 @@ def check_built(program: ast.Program, report: Report) -> None:
         if type(node) in _STATEMENTS:
             word, instead = _STATEMENTS[type(node)]
             report.add("E0299", span_at(node.span, len(word)), f"`{word}` is not in this version", instead)
-        elif isinstance(node, (ast.Guard, ast.Emit)):
-            instead = "return the value" if node.kind in ("check", "emit") else "return early with `if`"
-            report.add("E0299", span_at(node.span, len(node.kind)), f"`{node.kind}` is not in this version", instead)
         elif isinstance(node, ast.Gen):
             _check_gen(node, report)
         elif isinstance(node, ast.Regex):
@@ -45,7 +38,7 @@ def _looked_at(program: ast.Program) -> Iterator[ast.Node]:
         yield node
         if isinstance(node, ast.Gen):
             pending += [*node.options, *([node.until] if node.until else [])]
-        elif not isinstance(node, (ast.TypeDefinition, ast.Tool, ast.Test)):
+        elif not isinstance(node, ast.TypeDefinition):
             pending += ast.children(node)
 
 

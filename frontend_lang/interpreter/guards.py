@@ -33,7 +33,7 @@ class Guards(Maps):
         )
         self.run.checks.add(check)
         if self.run.events.active:
-            what = {"ok": holds, "message": message, "line": line, "file": check.file}
+            what = {"ok": holds, "message": check.message, "line": check.line, "file": check.file}
             self.run.events.emit("check", what, ctx=env.context.id or "", path=env.path)
 
     async def _message(self, node: ast.Guard, sides: str, env: Env) -> str:
