@@ -1,33 +1,63 @@
-"""`radixkv check`: every error of a program in one pass, without a model."""
+"""`radixkv check`: every error of programs in one pass, without a model."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from radixkv.cli.program_source import read_program
+from radixkv.cli.program_source import ProgramSource, read_programs
 from radixkv.cli.terminal import print_json, say
+
+if TYPE_CHECKING:
+    from frontend_lang.checking import CheckReport
+    from frontend_lang.diagnostics import Diagnostic
 
 
 @click.command("check")
-@click.argument("file", required=False)
+@click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("-c", "text", metavar="TEXT", help="The program itself instead of a file.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: ok, diagnostics, worst_case.")
-def command(file: str | None, text: str | None, as_json: bool) -> int:
-    """Check a program: syntax, names, scope, limits. Exit code 1 if it has errors.
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object: ok, diagnostics, worst_case; several files: files."
+)
+def command(files: tuple[str, ...], text: str | None, as_json: bool) -> int:
+    """Check programs: syntax, names, scope, types, limits, imports. A folder stands for all .rkv files below it.
+
+    Exit code 1 if there are errors.
 
     \b
     radixkv check examples/judge.rkv
+    radixkv check examples
     echo 'user: Hi' | radixkv check -
     """
-    from frontend_lang.checking import check_source
-    from frontend_lang.diagnostics import render
-
-    source = read_program(file, text)
-    report = check_source(source.text, source.file)
+    reports = {source.file: _checked(source) for source in read_programs(files, text)}
     if as_json:
-        print_json(report.to_dict())
+        print_json(_json_form(reports))
     else:
+        _present(reports)
+    return 0 if all(report.ok for report in reports.values()) else 1
+
+
+def _checked(source: ProgramSource) -> CheckReport:
+    from frontend_lang.checking import check_source
+    from frontend_lang.sources import FolderSource
+
+    return check_source(source.text, source.file, modules=FolderSource(source.folder))
+
+
+def _json_form(reports: dict[str, CheckReport]) -> dict[str, object]:
+    """One report as it is; several as a list under `files`."""
+    if len(reports) == 1:
+        return next(iter(reports.values())).to_dict()
+    files = [{"file": file, **report.to_dict()} for file, report in reports.items()]
+    return {"ok": all(report.ok for report in reports.values()), "files": files}
+
+
+def _present(reports: dict[str, CheckReport]) -> None:
+    shown: set[Diagnostic] = set()
+    for file, report in reports.items():
         for diagnostic in report.diagnostics:
-            say(render(diagnostic, source.text), err=True)
-        say(report.summary())
-    return 0 if report.ok else 1
+            if diagnostic not in shown:  # of a module that several programs import
+                say(report.shown(diagnostic), err=True)
+            shown.add(diagnostic)
+        say(report.summary() if len(reports) == 1 else f"{file}: {report.summary()}")

@@ -19,6 +19,11 @@ class ProgramSource:
     text: str
     file: str
 
+    @property
+    def folder(self) -> Path:
+        """Where its imports are looked up; the current folder for what is no file."""
+        return Path(self.file).parent
+
 
 def read_program(file: str | None, text: str | None) -> ProgramSource:
     """The program named by FILE (`-`: stdin) or given by `-c TEXT`. Raises click.UsageError."""
@@ -29,6 +34,29 @@ def read_program(file: str | None, text: str | None) -> ProgramSource:
     if file == STDIN:
         return ProgramSource(read_stdin("program"), "<stdin>")
     return ProgramSource(read_text(Path(str(file)), "program"), str(file))
+
+
+def read_programs(files: Sequence[str], text: str | None) -> list[ProgramSource]:
+    """The programs of files and folders, or the one of `-c TEXT`, each once. Raises click.UsageError."""
+    if text is not None or not files:
+        return [read_program(files[0] if files else None, text)]
+    return [read_program(path, None) for path in program_paths(files)]
+
+
+def program_paths(files: Sequence[str]) -> list[str]:
+    """Files as they are, folders as all .rkv files below them that are not hidden. Raises click.UsageError."""
+    return list(dict.fromkeys(path for file in files for path in _below(file)))
+
+
+def _below(file: str) -> list[str]:
+    folder = Path(file)
+    if file == STDIN or not folder.is_dir():
+        return [file]
+    inner = [path for path in sorted(folder.rglob("*.rkv")) if path.is_file()]
+    found = [str(path) for path in inner if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    if not found:
+        raise click.UsageError(f"no .rkv file below {file}", click.get_current_context())
+    return found
 
 
 def read_text(path: Path, what: str) -> str:
