@@ -48,15 +48,22 @@ def parse(source: str, file: str = "<string>") -> ParseResult:
 
 
 @functools.cache
-def grammar() -> Lark:
-    """The compiled grammar; starts are `start` and `expr`.
+def grammar(*, complete: bool = False) -> Lark:
+    """The compiled grammar; starts are `start` and `expr`. The trees of the complete one have all tokens.
 
     Not cached on disk: lark's cache is a pickle, by default in a folder that others can write to.
     """
     from lark import Lark
 
     text = resources.files("frontend_lang.syntax").joinpath("grammar.lark").read_text("utf-8")
-    return Lark(text, parser="lalr", start=["start", "expr"], propagate_positions=True, maybe_placeholders=True)
+    return Lark(
+        text,
+        parser="lalr",
+        start=["start", "expr"],
+        propagate_positions=not complete,
+        maybe_placeholders=not complete,
+        keep_all_tokens=complete,
+    )
 
 
 class _Parse:
