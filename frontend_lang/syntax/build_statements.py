@@ -41,7 +41,11 @@ class TypeBuilder(ExpressionBuilder):
         return ast.GenericType(str(name), self.type(argument), span=self.span(tree))
 
     def _build_tbound(self, tree: ParseTree) -> ast.BoundedType:
-        return ast.BoundedType(str(tree.children[0]), self.options(tree), span=self.span(tree))
+        elements = [child for child in tree.children if isinstance(child, Tree) and child.data == "element"]
+        for again in elements[1:]:
+            self.report("E0309", self.span(again), "option `of` is given twice", "remove one")
+        element = self.type(elements[0].children[0]) if elements else None
+        return ast.BoundedType(str(tree.children[0]), self.options(tree), element, span=self.span(tree))
 
     def _build_tliteral(self, tree: ParseTree) -> ast.LiteralType:
         value = self.expression(tree.children[0])

@@ -25,10 +25,14 @@ class GenericType(Node):
 
 @dataclass(frozen=True)
 class BoundedType(Node):
-    """`int(min=1, max=5)`, `str(max=80)`, `schema(file='x.json')`."""
+    """`int(min=1, max=5)`, `str(max=80)`, `schema(file='x.json')`, `list(of=T, max=6)`.
+
+    `element` is the type given as `of=`, which is no expression and so no option.
+    """
 
     name: str
     options: tuple[Option, ...]
+    element: Type | None = None
 
 
 @dataclass(frozen=True)
