@@ -40,6 +40,7 @@ from frontend_lang.runtime import (
 )
 
 _TOKEN = re.compile(r"\s*\S+|\s+")
+SCRIPTED_LOGPROB = -0.125  # of every token of an answer, where log-probabilities are asked for
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,8 @@ class ScriptedRuntime:
             finished = True
             usage = CallUsage(usage.prompt_tokens, usage.cached_tokens, usage.computed_tokens, 0, len(pieces))
             ids = tuple(self._id(token.text) for token in pieces)
-            yield GenResult("".join(token.text for token in pieces), ids, reason, usage)
+            logprobs = None if params.logprobs is None else (SCRIPTED_LOGPROB,) * len(pieces)
+            yield GenResult("".join(token.text for token in pieces), ids, reason, usage, logprobs)
         finally:
             target.busy = False
             if not finished:

@@ -227,29 +227,6 @@ def test_builtin(call: str, value: object) -> None:
     assert type(result) is type(value)
 
 
-def test_every_builtin_of_this_version_is_there() -> None:
-    own = {"usage", "probs"}
-    names = [
-        "len",
-        "str",
-        "int",
-        "float",
-        "strip",
-        "lower",
-        "split",
-        "concat",
-        "json",
-        "mean",
-        "sum",
-        "min",
-        "max",
-        "range",
-        "probs",
-        "usage",
-    ]
-    assert set(names) == set(BUILTINS) | own
-
-
 @given(SCALARS, SCALARS, st.sampled_from(["+", "-", "*", "/", "//", "%"]))
 def test_arithmetic_gives_a_value_or_a_language_error(a: object, b: object, sign: str) -> None:
     try:
