@@ -10,9 +10,8 @@ import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 
-from frontend_lang.checker import check
-from frontend_lang.checking import first_errors
-from frontend_lang.diagnostics import Diagnostic, has_errors
+from frontend_lang.checking import check_source
+from frontend_lang.diagnostics import Diagnostic
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import EventLog, Listener
 from frontend_lang.interpreter.execution import Ended, Execution
@@ -24,18 +23,22 @@ from frontend_lang.running.run import Run, usage_record
 from frontend_lang.runtime import Runtime
 from frontend_lang.seeds import MAX_SEED, draw_run_seed
 from frontend_lang.sources import TextSource
-from frontend_lang.syntax import ast, parse
+from frontend_lang.syntax import ast
 from frontend_lang.tools import HostTools
 from frontend_lang.values import to_json_safe
 
 
 class ProgramRejected(ProgramError):
-    """The program did not pass the check; `diagnostics` has what was found up to error 20, this is the first."""
+    """The program did not pass the check; `diagnostics` has what was found up to error 20, this is the first.
 
-    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+    `sources` has the text of each file that a diagnostic names.
+    """
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], sources: Mapping[str, str] | None = None) -> None:
         first = next(found for found in diagnostics if found.severity == "error")
         super().__init__(first.code, first.message, first.hint, span=first, file=first.file)
         self.diagnostics = tuple(diagnostics)
+        self.sources = sources or {}
 
 
 def load(source: str, file: str = "<string>", entry: str | None = None, *, modules: TextSource | None = None) -> Module:
@@ -43,13 +46,10 @@ def load(source: str, file: str = "<string>", entry: str | None = None, *, modul
 
     Raises ProgramRejected with what was found.
     """
-    parsed = parse(source, file)
-    found = list(parsed.diagnostics)
-    if parsed.program is not None and not has_errors(found):
-        found += first_errors(check(parsed.program, entry, runnable=True))
-        if not has_errors(found):
-            return Module(parsed.program)
-    raise ProgramRejected(found)
+    report = check_source(source, file, entry, modules=modules, runnable=True)
+    if report.module is not None and report.ok:
+        return report.module
+    raise ProgramRejected(report.diagnostics, report.sources)
 
 
 async def run_async(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from frontend_lang.diagnostics import Diagnostic, has_errors, render
 from frontend_lang.modules import Module
@@ -40,15 +41,15 @@ class WorstCase:
 class CheckReport:
     """All findings about a program and what it imports, the program's own first.
 
-    `module` is None if the program does not parse, `worst_case` if there are errors. `sources` has the text of each
-    file by the name that its diagnostics bear.
+    `module` is None if the program does not parse. `sources` has the text of each file by the name that its
+    diagnostics bear. `omitted` counts errors beyond the first `MAX_ERRORS`, which `diagnostics` leaves out.
     """
 
     module: Module | None
     diagnostics: tuple[Diagnostic, ...]
-    worst_case: WorstCase | None
-    omitted: int = 0  # errors beyond the first `MAX_ERRORS`, which `diagnostics` leaves out
-    sources: Mapping[str, str] = field(default_factory=dict)
+    omitted: int
+    sources: Mapping[str, str]
+    entry: str | None = None
 
     @property
     def program(self) -> ast.Program | None:
@@ -64,6 +65,13 @@ class CheckReport:
     def defs(self) -> int:
         """Defs of the program; 0 if it does not parse."""
         return len(self.module.defs) if self.module else 0
+
+    @cached_property
+    def worst_case(self) -> WorstCase | None:
+        """Bounds on a run from the entry; None if there are errors."""
+        from frontend_lang.checker import worst_case
+
+        return worst_case(self.module, self.entry) if self.module is not None and self.ok else None
 
     def shown(self, diagnostic: Diagnostic) -> str:
         """One of the findings as lines for a terminal, with the line of the file that it is about."""
@@ -100,7 +108,7 @@ def check_source(
 
     `entry` as for a run; `runnable`: that nothing says what to run is an error (E0306).
     """
-    from frontend_lang.checker import check, worst_case
+    from frontend_lang.checker import check
     from frontend_lang.linking import link
 
     linked = link(source, file, modules)
@@ -108,8 +116,7 @@ def check_source(
     if linked.module is not None:
         every += check(linked.module, entry, runnable=runnable)
     found = first_errors(_own_first(every, file))
-    bounds = worst_case(linked.module, entry) if linked.module is not None and not has_errors(found) else None
-    return CheckReport(linked.module, found, bounds, _errors(every) - _errors(found), linked.sources)
+    return CheckReport(linked.module, found, _errors(every) - _errors(found), linked.sources, entry)
 
 
 def _own_first(diagnostics: Iterable[Diagnostic], file: str) -> list[Diagnostic]:

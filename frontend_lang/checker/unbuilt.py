@@ -11,7 +11,6 @@ TYPE_NAMES = ("str", "int", "float", "bool", "json", "none", "list", "record")
 
 _STATEMENTS: dict[type, tuple[str, str]] = {
     ast.TypeDefinition: ("type", "write the type out where it is used"),
-    ast.Import: ("import", "copy the defs into this file"),
 }
 
 
