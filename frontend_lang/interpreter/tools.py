@@ -140,7 +140,7 @@ def provided_tools(module: Module, given: HostTools) -> ToolSet:
     Raises E0318 if a declared tool is not given, or if the host's function cannot be called as declared.
     """
     tools = ToolSet.of(given)
-    for bound in _declared(module, set()):
+    for bound in declared_tools(module):
         tool = tools.get(bound.declaration.name)
         if tool is None:
             raise not_provided(bound, tools)
@@ -156,12 +156,15 @@ def not_provided(bound: BoundTool, tools: ToolSet) -> ProgramError:
     return ProgramError("E0318", message, f"provided: {known}", span=span, file=bound.module.file)
 
 
-def _declared(module: Module, seen: set[Module]) -> Iterator[BoundTool]:
-    if module not in seen:
-        seen.add(module)
-        yield from (BoundTool(module, declaration) for declaration in module.tools.values())
-        for imported in module.imports.values():
-            yield from _declared(imported, seen)
+def declared_tools(module: Module) -> Iterator[BoundTool]:
+    """The tools that a program and all that it imports declare."""
+    pending, seen = [module], {module}
+    while pending:
+        current = pending.pop()
+        yield from (BoundTool(current, declaration) for declaration in current.tools.values())
+        fresh = [imported for imported in current.imports.values() if imported not in seen]
+        seen.update(fresh)
+        pending += fresh
 
 
 def _check_parameters(bound: BoundTool, tool: Tool) -> None:

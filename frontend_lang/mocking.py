@@ -1,0 +1,163 @@
+"""What a `test` block says about the model and the tools, turned into answers, scores and tools of a scripted run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from frontend_lang.errors import ProgramError
+from frontend_lang.events import Event
+from frontend_lang.runtime import ContextId, RuntimeFailure
+from frontend_lang.scripted import Answers, ScoreRule, ScriptedCall
+from frontend_lang.seeds import MAX_SEED
+from frontend_lang.syntax import ast
+from frontend_lang.tools import Tool, ToolParameter
+from frontend_lang.values import Value, is_number, json_text, type_name
+
+MAX_SHOWN = 60  # characters of a text in a message
+_LOSES = -100.0  # the score of an option that the test does not want
+
+
+class Recorder:
+    """Listens to the events of a run: which gen asks in which context, what gens have written, what checks found."""
+
+    def __init__(self) -> None:
+        self.checks: list[Mapping[str, object]] = []
+        self._asking: dict[str, _Asking] = {}
+        self._texts: list[str | None] = []
+
+    def __call__(self, event: Event) -> None:
+        """Take note of an event."""
+        if event.event == "gen.start":
+            self._asking[event.ctx] = _Asking(str(event.data["site"]), str(event.data["name"]), len(self._texts))
+            self._texts.append(None)
+        elif event.event == "gen.end":
+            self._texts[self._asking[event.ctx].index] = str(event.data.get("text", event.data["value"]))
+        elif event.event == "check":
+            self.checks.append(event.data)
+
+    @property
+    def written(self) -> list[str]:
+        """Texts of the gens that have ended, in the order of their start."""
+        return [text for text in self._texts if text is not None]
+
+    def asking(self, context: ContextId) -> _Asking:
+        """The gen that runs in a context."""
+        return self._asking[context]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    site: str
+    name: str
+    index: int
+
+
+class _Supply:
+    """A list, used up in order, or one value for ever."""
+
+    def __init__(self, given: Value, what: str) -> None:
+        self._given = given
+        self._what = what
+        self._used = 0
+
+    def take(self) -> Value:
+        """The next value. Raises E0601 when there is none."""
+        if not isinstance(self._given, list):
+            return self._given
+        if self._used == len(self._given):
+            raise RuntimeFailure("E0601", f"{self._what} has {self._used} items, but another one is asked for")
+        self._used += 1
+        return self._given[self._used - 1]
+
+
+@dataclass(frozen=True)
+class Mocks:
+    """The options of one test."""
+
+    mock: Value = field(default_factory=list)
+    scores: Value = None
+    tools: Mapping[str, Value] = field(default_factory=dict)
+    seed: int = 0
+
+    @classmethod
+    def of(cls, given: Mapping[str, Value], options: Sequence[ast.Option]) -> Mocks:
+        """Options that have been evaluated. Raises E0303 and E0402 at the option."""
+        spans = {option.name: option.span for option in options}
+        try:
+            for name, value in given.items():
+                _check_option(name, value)
+        except ProgramError as error:
+            raise error.at(spans[name], "") from None
+        return cls(**given)  # type: ignore[arg-type]
+
+    def answers(self, recorder: Recorder) -> Answers:
+        """What gens write; `recorder` knows which gen is asking."""
+        if not isinstance(self.mock, dict):
+            supply = _Supply(self.mock, "the test's mock")
+            return lambda prompt, call: _as_text(supply.take())
+        supplies = {key: _Supply(value, f"the test's mock of `{key}`") for key, value in self.mock.items()}
+
+        def answer(prompt: str, call: ScriptedCall) -> str:
+            gen = recorder.asking(call.context)
+            supply = supplies.get(gen.site) or supplies.get(gen.name)
+            if supply is None:
+                known = ", ".join(f"`{key}`" for key in supplies) or "nothing"
+                raise RuntimeFailure("E0601", f"no mock for gen `{gen.name}` at site `{gen.site}`; there is {known}")
+            return _as_text(supply.take())
+
+        return answer
+
+    def score_rule(self) -> ScoreRule:
+        """What selects find."""
+        if isinstance(self.scores, dict):
+            return {option: float(score) for option, score in self.scores.items()}  # type: ignore[arg-type]
+        return None if self.scores is None else _chosen(_Supply(self.scores, "the test's scores"))
+
+    def tool(self, declared: ast.Tool) -> Tool:
+        """A declared tool that gives what the test says, or says that it is not given."""
+        name = declared.name
+        supply = _Supply(self.tools[name], f"the test's tool `{name}`") if name in self.tools else None
+
+        async def function(**arguments: object) -> Value:
+            if supply is None:
+                raise LookupError(f"the test says nothing about it; with tools={{{name}: …}} it does")
+            return supply.take()
+
+        parameters = tuple(ToolParameter(item.name, None, item.default is None) for item in declared.parameters)
+        return Tool(name, "", parameters, None, function)
+
+
+def _chosen(supply: _Supply) -> Callable[[str, Sequence[str]], Sequence[float]]:
+    def scores(prompt: str, options: Sequence[str]) -> Sequence[float]:
+        wanted = supply.take()
+        if wanted not in options:
+            offered = ", ".join(map(repr, options))[:200]
+            raise RuntimeFailure("E0601", f"the test's scores choose {wanted!r}, but the options are {offered}")
+        return [0.0 if option == wanted else _LOSES for option in options]
+
+    return scores
+
+
+def _as_text(value: Value) -> str:
+    return value if isinstance(value, str) else json_text(value)
+
+
+def _check_option(name: str, value: Value) -> None:
+    if name == "mock":
+        _expect(isinstance(value, (list, dict)), name, "a list of answers, or a record of them", value)
+    elif name == "scores":
+        numbers = isinstance(value, dict) and all(map(is_number, value.values()))
+        texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        _expect(numbers or texts, name, "a record of numbers, or a list of the options to choose", value)
+    elif name == "tools":
+        _expect(isinstance(value, dict), name, "a record of what each tool gives", value)
+    elif name == "seed":
+        _expect(type(value) is int and 0 <= value <= MAX_SEED, name, "an int of at least 0", value)
+    else:
+        raise ProgramError("E0303", f"test has no option `{name}`", "options: mock, scores, tools, seed")
+
+
+def _expect(fits: bool, name: str, expected: str, found: Value) -> None:
+    if not fits:
+        raise ProgramError("E0402", f"option `{name}` of a test needs {expected}, found {type_name(found)}")
