@@ -1,0 +1,168 @@
+"""Fitting values to types: the value as one of the type, or where inside it something does not fit."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from frontend_lang.errors import ProgramError
+from frontend_lang.grammars import Grammar
+from frontend_lang.runtime import Regex
+from frontend_lang.syntax import ast
+from frontend_lang.types.names import TypeNames
+from frontend_lang.types.schema_values import schema_misfit
+from frontend_lang.types.words import describe, shown
+from frontend_lang.values import MAX_DEPTH, Value, equal, type_name
+
+MAX_STEPS = 1_000_000  # parts of a value that are looked at, once for each option of a union
+
+
+class Misfit(Exception):
+    """A part of a value does not fit; `path` leads to it, `reason` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.path: list[str] = []
+
+    def within(self, part: str) -> Misfit:
+        """The same, seen from one level higher."""
+        self.path.insert(0, part)
+        return self
+
+    @property
+    def place(self) -> str:
+        """`items[2].qty`; empty for the value itself."""
+        return "".join(self.path).removeprefix(".")
+
+
+class Fitting:
+    """Fits one value; made anew for each."""
+
+    def __init__(self) -> None:
+        self._left = MAX_STEPS
+        self._depth = 0
+        self._fitters: Mapping[type, Callable[[Value, Any, TypeNames], Value]] = {
+            ast.NamedType: self._named,
+            ast.GenericType: self._generic,
+            ast.BoundedType: self._bounded,
+            ast.LiteralType: self._literal,
+            ast.RegexType: self._regex,
+            ast.RecordType: self._record,
+            ast.UnionType: self._union,
+        }
+
+    def fit(self, value: Value, declared: ast.Type, names: TypeNames) -> Value:
+        """The value itself, or with ints as floats where floats are declared. Raises Misfit; E0808 for what is too large.
+
+        O(parts of the value), times the options of the unions on the way.
+        """
+        self._left -= 1
+        if self._left < 0:
+            raise ProgramError("E0808", "the value is too large to be held against its type")
+        return self._fitters[type(declared)](value, declared, names)
+
+    def _named(self, value: Value, declared: ast.NamedType, names: TypeNames) -> Value:
+        defined = names.defined(declared)
+        if defined is not None:
+            return self.fit(value, defined.type, defined.names)
+        if declared.name == "json" or type_name(value) == declared.name:
+            return value
+        if declared.name == "float" and type(value) is int:
+            return float(value)
+        raise _misfit(value, declared)
+
+    def _generic(self, value: Value, declared: ast.GenericType, names: TypeNames) -> Value:
+        if declared.name != "list":
+            raise ProgramError("E0403", f"`{declared.name}` takes no type in brackets", "list[T] does")
+        if not isinstance(value, list):
+            raise _misfit(value, declared)
+        return self._items(value, declared.argument, names)
+
+    def _items(self, value: list[Value], item: ast.Type, names: TypeNames) -> list[Value]:
+        fitted = [self._part(part, item, names, index) for index, part in enumerate(value)]
+        return fitted if any(new is not old for new, old in zip(fitted, value, strict=True)) else value
+
+    def _part(self, part: Value, declared: ast.Type, names: TypeNames, key: int | str) -> Value:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise ProgramError("E0808", f"a value nested deeper than {MAX_DEPTH} levels")
+        try:
+            fitted = self.fit(part, declared, names)
+        except Misfit as misfit:
+            self._depth -= 1
+            raise misfit.within(f".{key}" if isinstance(key, str) else f"[{key}]") from None
+        self._depth -= 1
+        return fitted
+
+    def _bounded(self, value: Value, declared: ast.BoundedType, names: TypeNames) -> Value:
+        bounds = names.bounds(declared)
+        if declared.name == "schema":
+            reason = schema_misfit(value, names.schema(declared))
+            if reason is not None:
+                raise Misfit(f"{describe(declared)}, found {shown(value)}: {reason}")
+            return value
+        if declared.name == "float" and type(value) is int:
+            value = float(value)
+        size = _size(value, declared.name)
+        if size is None or not bounds.allow(size):
+            raise _misfit(value, declared)
+        return self._items(value, declared.element, names) if isinstance(value, list) and declared.element else value
+
+    def _literal(self, value: Value, declared: ast.LiteralType, _: TypeNames) -> Value:
+        if isinstance(value, (list, dict)) or not equal(value, declared.value):
+            raise _misfit(value, declared)
+        return float(value) if type(value) is int and type(declared.value) is float else value
+
+    def _regex(self, value: Value, declared: ast.RegexType, _: TypeNames) -> Value:
+        if not isinstance(value, str) or not Grammar.of(Regex(declared.pattern)).matches(value):
+            raise _misfit(value, declared)
+        return value
+
+    def _record(self, value: Value, declared: ast.RecordType, names: TypeNames) -> Value:
+        if not isinstance(value, dict):
+            raise _misfit(value, declared)
+        fields = {item.name: item for item in declared.fields}
+        for name, item in fields.items():
+            if name not in value and not item.optional:
+                raise Misfit(f"field `{name}` is missing")
+        fitted: dict[str, Value] = {}
+        for name, part in value.items():
+            if name not in fields:
+                raise Misfit(f"field `{name}` is not declared{_meant(name, fields)}")
+            fitted[name] = self._part(part, fields[name].type, names, name)
+        return fitted if any(fitted[name] is not value[name] for name in value) else value
+
+    def _union(self, value: Value, declared: ast.UnionType, names: TypeNames) -> Value:
+        misfits: list[Misfit] = []
+        changed: list[Value] = []
+        for option in declared.options:
+            try:
+                fitted = self.fit(value, option, names)
+            except Misfit as misfit:
+                misfits.append(misfit)
+                continue
+            if fitted is value:
+                return value
+            changed.append(fitted)
+        if changed:
+            return changed[0]
+        inner = [misfit for misfit in misfits if misfit.path]
+        raise inner[0] if len(inner) == 1 else _misfit(value, declared)
+
+
+def _misfit(value: Value, declared: ast.Type) -> Misfit:
+    return Misfit(f"{describe(declared)}, found {shown(value)}")
+
+
+def _size(value: Value, name: str) -> float | None:
+    """What bounds of a type count: the number, the characters, the items. None if it is no such value."""
+    if type_name(value) != name:
+        return None
+    return len(value) if isinstance(value, (str, list)) else value  # type: ignore[return-value]
+
+
+def _meant(name: str, fields: Mapping[str, ast.TypeField]) -> str:
+    close = difflib.get_close_matches(name, fields, 1, 0.65)
+    return f" (did you mean `{close[0]}`?)" if close else ""

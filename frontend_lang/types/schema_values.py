@@ -1,0 +1,122 @@
+"""Values against JSON schemas: the schema's own automaton judges the JSON in the form in which it is generated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from frontend_lang.errors import ProgramError
+from frontend_lang.grammars import Grammar
+from frontend_lang.json_schemas import Schema, parsed_schema, resolved
+from frontend_lang.runtime import JsonSchema
+from frontend_lang.values import MAX_DEPTH, MAX_TEXT, Value, checked_text, equal
+
+_DELETE = {0x7F: "\\u007f"}  # the one other character that the automaton wants escaped
+_CONTEXT = 20  # characters shown on either side of a fault
+
+
+def schema_misfit(value: Value, schema: str) -> str | None:
+    """Why the value does not fit the schema, or None. Raises E0504 to E0507 for the schema, E0808 for a huge value.
+
+    The order of keys and the spelling of numbers do not matter: 2.0 is an integer.
+    """
+    grammar = Grammar.of(JsonSchema(schema))
+    try:
+        text = checked_text(_Canonical(_parsed(schema)).text(value), MAX_TEXT)
+    except ValueError as error:  # nan, infinities
+        return str(error)
+    place = grammar.reject_position(text)
+    if place is None:
+        return None
+    before = text[max(0, place - _CONTEXT) : place]
+    return f"its JSON fits up to …{before}, not {text[place : place + _CONTEXT] or 'the end'}"
+
+
+@lru_cache(maxsize=64)
+def _parsed(schema: str) -> Schema:
+    return parsed_schema(schema)
+
+
+class _Canonical:
+    """Writes compact JSON with the keys in the schema's order, since the automaton knows that order alone."""
+
+    def __init__(self, root: Schema) -> None:
+        self._root = root
+
+    def text(self, value: Value) -> str:
+        """The JSON. Raises ValueError for what has none."""
+        return self._written(value, [self._root], 0)
+
+    def _written(self, value: Value, schemas: Sequence[Any], depth: int) -> str:
+        if depth > MAX_DEPTH:
+            raise ProgramError("E0808", f"a value nested deeper than {MAX_DEPTH} levels")
+        if isinstance(value, dict):
+            return self._object(value, self._same_level(schemas), depth)
+        if isinstance(value, list):
+            return self._array(value, self._same_level(schemas), depth)
+        return scalar_json(value)
+
+    def _object(self, value: dict[str, Value], schemas: Sequence[Schema], depth: int) -> str:
+        known = dict.fromkeys(key for schema in schemas for key in _named(schema, value) if key in value)
+        keys = [*known, *(key for key in value if key not in known)]
+        parts = (
+            f"{scalar_json(key)}:{self._written(value[key], [s for schema in schemas for s in _property(schema, key)], depth + 1)}"
+            for key in keys
+        )
+        return "{" + ",".join(parts) + "}"
+
+    def _array(self, value: list[Value], schemas: Sequence[Schema], depth: int) -> str:
+        items = [item for schema in schemas for item in _items(schema)]
+        return "[" + ",".join(self._written(part, items, depth + 1) for part in value) + "]"
+
+    def _same_level(self, schemas: Sequence[Any]) -> list[Schema]:
+        """The schemas and those that they refer to or combine, once each."""
+        found: dict[int, Schema] = {}
+        pending = list(schemas)
+        while pending:
+            schema = pending.pop(0)
+            if not isinstance(schema, dict) or id(schema) in found:
+                continue
+            found[id(schema)] = schema
+            if "$ref" in schema:
+                pending.append(resolved(self._root, schema["$ref"]))
+            pending += [branch for key in ("allOf", "anyOf", "oneOf") for branch in schema.get(key, ())]
+        return list(found.values())
+
+
+def _named(schema: Schema, value: dict[str, Value]) -> Iterator[str]:
+    """The keys that a schema names, in the order in which they are generated."""
+    for constant in [schema.get("const"), *schema.get("enum", ())]:
+        if isinstance(constant, dict) and equal(constant, value):
+            yield from constant
+    yield from schema.get("properties", ())
+    yield from schema.get("required", ())
+
+
+def _property(schema: Schema, key: str) -> list[Any]:
+    properties = schema.get("properties", {})
+    others = [*schema.get("patternProperties", {}).values(), schema.get("additionalProperties")]
+    return [properties[key]] if key in properties else others
+
+
+def _items(schema: Schema) -> list[Any]:
+    items = schema.get("items")
+    return [*schema.get("prefixItems", ()), *(items if isinstance(items, list) else [items])]
+
+
+def scalar_json(value: str | float | bool | None) -> str:
+    """A scalar as the automaton spells it: numbers without exponent, whole ones without a point."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).translate(_DELETE)
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else _fraction(value)
+    return json.dumps(value)
+
+
+def _fraction(value: float) -> str:
+    if value - value != 0:
+        raise ValueError(f"{value} has no JSON form")
+    return format(Decimal(repr(value)), "f")
