@@ -29,7 +29,8 @@ class Calling(Naming):
     def _call(self, node: ast.Call) -> None:
         signature = self._signature(node.callee)
         if signature is not None:
-            check_call(signature, node.arguments, node.span, self.report)
+            invoked = signature.kind == "builtin" and signature.name == "invoke"  # the rest are the tool's arguments
+            check_call(signature, node.arguments[:1] if invoked else node.arguments, node.span, self.report)
             self._check_builtin(signature, node)
         self.visit(*node.arguments)
 

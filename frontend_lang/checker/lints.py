@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from frontend_lang.checker.misplaced import meant_as_option
+from frontend_lang.checker.prompt_ends import check_prompt_ends
+from frontend_lang.checker.reach import DECLARATIONS, leaves
 from frontend_lang.checker.report import Report, closest, span_at
 from frontend_lang.checker.swallowed import check_swallowed_statement
 from frontend_lang.syntax import ast
@@ -13,7 +15,8 @@ from frontend_lang.syntax.words import FOREIGN_WORDS, KEYWORDS
 
 
 def check_layout(program: ast.Program, report: Report, *, interactive: bool) -> None:
-    """Report E0203, E0204, W0211, W0212, W0213, W0305 and W0402."""
+    """Report E0203, E0204, W0211, W0212, W0213, W0305, W0313 and W0402."""
+    check_prompt_ends(program, report)
     for node in ast.walk(program):
         if isinstance(node, (ast.Program, ast.Block)):
             _check_sequence(node.statements, program.source, report, interactive=interactive)
@@ -36,15 +39,10 @@ def _check_sequence(statements: Sequence[ast.Statement], source: str, report: Re
             hint = meant_as_option(second, source) if isinstance(second, ast.Assign) else None
             place, message = span_at(second.span, 1), "two statements on one line need a `;` between them"
             report.add("E0204", place, message, hint or "add `;`, or a new line")
-        if isinstance(first, ast.TextStatement) and isinstance(second, ast.Gen) and _ends_with_blank(first):
-            message = f"prompt ends with a space before gen `{second.name}`; many tokenizers then sample badly"
-            last = ast.Span(*_last_character(first.span))
-            report.add("W0402", last, message, "end the text before the space; the model writes it itself")
-
-
-def _last_character(span: ast.Span) -> tuple[int, int, int, int, int, int]:
-    # The quote that ends the text; the space stands before it.
-    return span.end_line, max(1, span.end_col - 2), span.end_line, max(2, span.end_col - 1), span.end - 2, span.end - 1
+        if leaves(first) and not isinstance(second, DECLARATIONS):
+            report.add(
+                "W0313", span_at(second.span, 1), "this is never reached", f"line {first.span.line} ends the block"
+            )
 
 
 def _report_bare(statement: ast.Evaluate, report: Report) -> None:
@@ -57,14 +55,6 @@ def _report_bare(statement: ast.Evaluate, report: Report) -> None:
     hint = FOREIGN_WORDS.get(name) or (f"did you mean `{close}`?" if close else None)
     hint = hint or f"write `text {name}` to add its value to the context"
     report.add("E0203", statement.span, f"bare name `{name}` has no effect", hint)
-
-
-def _ends_with_blank(statement: ast.TextStatement) -> bool:
-    text = statement.value
-    if statement.newline or not isinstance(text, ast.Template) or not text.parts:
-        return False
-    last = text.parts[-1]
-    return isinstance(last, str) and last.endswith((" ", "\t"))
 
 
 def _check_same_line(node: ast.Call | ast.Index | ast.Slice, source: str, report: Report) -> None:

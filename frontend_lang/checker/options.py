@@ -7,14 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from frontend_lang.checker.report import Report, span_at, suggestion
 from frontend_lang.errors import ProgramError
 from frontend_lang.running.limits import Limits
-from frontend_lang.running.options import fork_settings, gen_settings, norm_setting
+from frontend_lang.running.options import fork_settings, gen_settings, norm_setting, stream_setting
 from frontend_lang.syntax import ast
-from frontend_lang.values import Value
+from frontend_lang.values import Value, type_name
 
 GEN_OPTIONS = ("max", "temp", "top_p", "top_k", "min_p", "stop", "seed", "logprobs", "timeout", "tries", "model")
 UNBUILT_OPTIONS = ("model",)
 SELECT_OPTIONS = ("norm",)
 BRANCH_OPTIONS = ("width", "timeout", "on_error")
+MAP_OPTIONS = (*BRANCH_OPTIONS, "stream")
+TOOL_OPTIONS = ("doc", "timeout")
+TEST_OPTIONS = ("mock", "scores", "tools", "seed")
 
 # What other systems call them.
 FOREIGN_OPTIONS = {
@@ -44,6 +47,12 @@ def check_options(program: ast.Program, report: Report) -> None:
             _check("select", node.options, SELECT_OPTIONS, report)
         elif isinstance(node, (ast.CountFork, ast.EachFork)):
             _check("fork", node.options, (*BRANCH_OPTIONS, *branch_gens), report)
+        elif isinstance(node, ast.Map):
+            _check("map", node.options, (*MAP_OPTIONS, *branch_gens), report)
+        elif isinstance(node, ast.Tool):
+            _check("tool", node.options, TOOL_OPTIONS, report)
+        elif isinstance(node, ast.Test):
+            _check("test", node.options, TEST_OPTIONS, report)
 
 
 def _check(construct: str, options: Sequence[ast.Option], known: Sequence[str], report: Report) -> None:
@@ -71,15 +80,33 @@ def _check_value(construct: str, option: ast.Option, report: Report) -> None:
     written = literal_value(option.value)
     if written is None:
         return
-    branch = construct == "fork" and option.name in BRANCH_OPTIONS
-    read: Reader = norm_setting if construct == "select" else fork_settings if branch else gen_settings
     try:
-        read({option.name: written})
+        _reader(construct, option.name)({option.name: written})
     except ProgramError as error:
         report.add(error.code, option.value.span, error.message, error.hint)
     most = Limits().gen_max
     if option.name == "max" and isinstance(written, int) and written > most:
         report.add("E0401", option.value.span, f"max={written}; at most {most} tokens", "split the gen into parts")
+
+
+def _reader(construct: str, option: str) -> Reader:
+    """What judges the value of an option, at run time too."""
+    if construct == "select":
+        return norm_setting
+    if construct in ("fork", "map") and option in BRANCH_OPTIONS:
+        return fork_settings
+    if option in ("stream", "doc", "mock", "scores", "tools"):
+        return {"stream": stream_setting, "doc": _doc}.get(option, _anything)
+    return gen_settings
+
+
+def _doc(options: Mapping[str, Value]) -> None:
+    if not isinstance(options["doc"], str):
+        raise ProgramError("E0402", f"option `doc` needs a str, found {type_name(options['doc'])}")
+
+
+def _anything(options: Mapping[str, Value]) -> None:
+    """`mock`, `scores` and `tools` of a test are judged when it runs."""
 
 
 def literal_value(node: ast.Expression) -> Value:

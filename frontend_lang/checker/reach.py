@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from frontend_lang.syntax import ast
 
+DECLARATIONS = (ast.Param, ast.Def, ast.Tool, ast.TypeDefinition, ast.Import, ast.Test)
 _JUMPS = (ast.Return, ast.Yield, ast.Break, ast.Continue)
 
 

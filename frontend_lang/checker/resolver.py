@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from frontend_lang.checker.branching import Branching
-from frontend_lang.checker.reach import leaves
+from frontend_lang.checker.reach import DECLARATIONS, leaves
 from frontend_lang.checker.report import span_at
 from frontend_lang.checker.scopes import Declaration, declared_names
 from frontend_lang.checker.walking import Handler
 from frontend_lang.syntax import ast
-
-_DECLARATIONS = (ast.Param, ast.Def, ast.Tool, ast.TypeDefinition, ast.Import, ast.Test)
 
 
 class Resolver(Branching):
@@ -48,12 +46,12 @@ class Resolver(Branching):
 
     def _nested_declarations(self) -> Iterator[ast.Node]:
         top = {id(statement) for statement in self.program.statements}
-        return (node for node in ast.walk(self.program) if isinstance(node, _DECLARATIONS) and id(node) not in top)
+        return (node for node in ast.walk(self.program) if isinstance(node, DECLARATIONS) and id(node) not in top)
 
     def _check_declared_once(self) -> None:
         seen: dict[str, ast.Span] = {}
         for node in self.program.statements:
-            if not isinstance(node, _DECLARATIONS) or isinstance(node, ast.Test):
+            if not isinstance(node, DECLARATIONS) or isinstance(node, ast.Test):
                 continue
             if node.name in seen:
                 hint = f"it is declared on line {seen[node.name].line} already"
