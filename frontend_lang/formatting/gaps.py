@@ -37,9 +37,12 @@ class Gaps:
         return self._source.find("\n", start, end) >= 0
 
     def _before(self, end: int) -> tuple[tuple[Comment, ...], bool]:
+        gap = self._source[self._position : end]
+        if "\n" not in gap and "#" not in gap:
+            return (), False
         comments: list[Comment] = []
         newlines = 0
-        for match in _COMMENT_OR_NEWLINE.finditer(self._source, self._position, end):
+        for match in _COMMENT_OR_NEWLINE.finditer(gap):
             if match.group() == "\n":
                 newlines += 1
                 continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from frontend_lang.formatting.documents import Break, Comment, Doc, Either, Group, Indent, Notes, Parts, Word
 
@@ -11,12 +10,7 @@ WIDTH = 100  # characters of a line, where it can be broken
 CONTINUATION = 4  # spaces before a line that goes on a statement
 
 
-class _Pending(NamedTuple):
-    """A document still to be printed."""
-
-    doc: Doc
-    indent: int
-    flat: bool
+_Pending = tuple[Doc, int, bool]  # a document still to be printed, its indentation, whether it is on one line
 
 
 class Printer:
@@ -37,7 +31,7 @@ class Printer:
 
     def print(self, doc: Doc) -> str:
         """The text; it ends with a newline unless it is empty."""
-        self._stack.append(_Pending(doc, 0, flat=False))
+        self._stack.append((doc, 0, False))
         while self._stack:
             self._print(self._stack.pop())
         text = "".join(self._out)
@@ -53,26 +47,26 @@ class Printer:
             case Break():
                 self._break(doc, indent, flat)
             case Parts():
-                self._stack.extend([_Pending(part, indent, flat) for part in reversed(doc.parts)])
+                self._stack.extend([(part, indent, flat) for part in reversed(doc.parts)])
             case Indent():
-                self._stack.append(_Pending(doc.body, indent + doc.by, flat))
+                self._stack.append((doc.body, indent + doc.by, flat))
             case Group():
-                self._stack.append(_Pending(doc.body, indent, flat or (not doc.broken and self._fits(doc.body))))
+                self._stack.append((doc.body, indent, flat or (not doc.broken and self._fits(doc.body))))
             case Notes():
                 self._comments(doc.comments, indent)
 
     # --- what is printed ---
 
     def _word(self, word: Word, indent: int) -> None:
-        self._comments(word.comments, indent)
+        self._comments(word.comments, indent + CONTINUATION)
         if word.blank and self._keeps_blank:
             self._newlines = 2
         self._text(word.text)
 
-    def _comments(self, comments: tuple[Comment, ...], indent: int) -> None:
+    def _comments(self, comments: tuple[Comment, ...], margin: int) -> None:
         for comment in comments:
             if not self._newlines and self._out:
-                self._newlines, self._margin = 1, indent + CONTINUATION
+                self._newlines, self._margin = 1, margin
             if comment.own_line:
                 if comment.blank and self._keeps_blank:
                     self._newlines = 2
@@ -116,11 +110,11 @@ class Printer:
                 break
         return room >= 0
 
-    def _ahead(self, doc: Doc) -> Iterator[tuple[str, bool]]:
-        """Texts to come if `doc` is printed on one line, and whether the line ends there."""
-        yield from _texts(doc, flat=True)
-        for pending in reversed(self._stack):
-            yield from _texts(pending.doc, pending.flat)
+    def _ahead(self, group: Doc) -> Iterator[tuple[str, bool]]:
+        """Texts to come if `group` is printed on one line, and whether the line ends there."""
+        yield from _texts(group, flat=True)
+        for doc, _, flat in reversed(self._stack):
+            yield from _texts(doc, flat)
 
 
 def _texts(doc: Doc, flat: bool) -> Iterator[tuple[str, bool]]:
