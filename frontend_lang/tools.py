@@ -13,15 +13,13 @@ tools that a run is given are its allow-list, and nothing else can be reached.
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, get_type_hints, overload
+
+from frontend_lang.threads import in_thread
 
 ToolFunction: TypeAlias = Callable[..., Any]
 
@@ -60,7 +58,7 @@ class Tool:
         """
         if inspect.iscoroutinefunction(self.function):
             return await self.function(**arguments)
-        result = await _in_thread(functools.partial(self.function, **arguments), f"tool {self.name}")
+        result = await in_thread(functools.partial(self.function, **arguments), f"tool {self.name}")
         return await result if inspect.isawaitable(result) else result
 
 
@@ -145,32 +143,3 @@ def _hints(function: ToolFunction) -> Mapping[str, object]:
         return get_type_hints(function)
     except Exception:  # noqa: BLE001 - evaluating an annotation runs the host's code
         return dict(getattr(function, "__annotations__", {}))
-
-
-async def _in_thread(work: Callable[[], object], name: str) -> object:
-    """Run in a daemon thread, so that a function that never ends keeps neither the loop nor the process from ending."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[object] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def tell(settle: Callable[[Any], None], outcome: object) -> None:
-        if not done.done():
-            settle(outcome)
-
-    def run() -> None:
-        try:
-            message: tuple[Callable[[Any], None], object] = done.set_result, context.run(work)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller
-            message = done.set_exception, _raisable(error)
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(tell, *message)
-
-    threading.Thread(target=run, name=name, daemon=True).start()
-    return await done
-
-
-def _raisable(error: BaseException) -> Exception:
-    """The error as one that a future can carry and that ends no event loop."""
-    if isinstance(error, Exception) and not isinstance(error, StopIteration):
-        return error
-    return RuntimeError(f"{type(error).__name__}: {error}")
