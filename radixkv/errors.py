@@ -2,7 +2,8 @@
 
     RadixKVError
     |-- InvalidRequest           a field of a request is wrong: field, value, allowed
-    |   `-- RequestTooLarge      a request that can never fit: the numbers and the way out
+    |   |-- RequestTooLarge      a request that can never fit: the numbers and the way out
+    |   `-- ConstraintError      a constraint is malformed, needs too much, or uses what is not supported
     |-- ConfigurationError       a setting is wrong or cannot be met at start
     |   `-- NotInThisVersion     a setting that only a later version will have
     |-- ModelError               a model file cannot be used
@@ -18,6 +19,8 @@ server or a command line can present them its own way.
 """
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 
 class RadixKVError(Exception):
@@ -53,6 +56,28 @@ class RequestTooLarge(InvalidRequest):
         self.args = (field, needed, available, limit, way_out)
         self.needed = needed
         self.available = available
+
+
+class ConstraintKind(StrEnum):
+    """What is wrong with a constraint."""
+
+    INVALID = "invalid"  # it is no regex, schema or grammar, or allows no text at all
+    BUDGET = "budget"  # compiling it, or following it while generating, takes too much time or memory
+    UNSUPPORTED = "unsupported"  # it uses a keyword that we would have to ignore
+
+
+class ConstraintError(InvalidRequest):
+    """A constraint cannot be used. `field`: `regex`, `json_schema`, `lark` or `choice`; `detail`: why and where.
+
+    It is never ignored: nothing is generated, or what runs under it ends.
+    """
+
+    def __init__(self, kind: ConstraintKind, field: str, detail: str) -> None:
+        super().__init__(field, "", "")
+        self.args = (kind, field, detail)
+        self.kind = kind
+        self.detail = detail
+        self.message = f"{field}: {detail}"
 
 
 class ConfigurationError(RadixKVError):

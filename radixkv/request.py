@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import partial
 from types import MappingProxyType
 
+from radixkv.constraint import Constrained
 from radixkv.errors import InvalidRequest
 from radixkv.tokens import TokenArray
 
@@ -21,6 +22,7 @@ MAX_STOP_STRINGS = 64
 MAX_STOP_CHARACTERS = 4096
 MAX_LOGPROBS = 100
 MAX_TOKEN_ID = 2**31 - 1
+MAX_TOKENS = 2**31 - 1
 
 
 class FinishReason(StrEnum):
@@ -88,7 +90,7 @@ class SamplingParams:
         if self.seed is not None:
             _check_int("seed", self.seed, 0, MAX_SEED)
         _check_int("n", self.n, 1, 128)
-        _check_int("max_tokens", self.max_tokens, 0, 2**31 - 1)
+        _check_int("max_tokens", self.max_tokens, 0, MAX_TOKENS)
         _check_int("min_tokens", self.min_tokens, 0, self.max_tokens)
         for name in ("logprobs", "prompt_logprobs"):
             if getattr(self, name) is not None:
@@ -191,6 +193,7 @@ class Request:
     `targets` are scored from the prompt's logits, sorted by position. `hold` keeps the
     finished sequence's blocks under a lease of that name until `release_hold(hold)`;
     such a lease may be revoked when the pool is short (the tokens are then computed again).
+    `constraint`: what the output must be; a constrained request ends at an end-of-sequence id in any case.
     """
 
     request_id: str
@@ -201,6 +204,7 @@ class Request:
     targets: tuple[ScoreTarget, ...] = ()
     hold: str | None = None
     priority: int = 0  # higher runs first
+    constraint: Constrained | None = None
 
 
 @dataclass(frozen=True)

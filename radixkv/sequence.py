@@ -6,10 +6,12 @@ It knows nothing of leases, blocks or steps; the scheduler ties it to those.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from radixkv.constraint import Constrained
 from radixkv.request import FinishReason, Request, ScoreTarget, Usage
-from radixkv.tokens import TokenArray
+from radixkv.tokens import NO_TOKENS, TokenArray
 
 
 @dataclass(frozen=True)
@@ -20,13 +22,22 @@ class EndRules:
     min_tokens: int
     end_ids: frozenset[int]  # end-of-sequence ids (unless ignored) and the request's stop ids
     banned_ids: tuple[int, ...]  # the same, sorted: they may not be sampled before `min_tokens`
+    never_ids: tuple[int, ...] = ()  # may not be sampled at all
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a sequence ends."""
+
+    reason: FinishReason
+    stopped_by: int | str | None = None
 
 
 class Sequence:
     """Tokens of one choice: the prompt, then the output.
 
     Every token but the last needs KV before the next one can be sampled, whether it came from the prompt or
-    was sampled: prefill, decode and resuming after preemption are therefore the same operation.
+    is output: prefill, decode, forced tokens and resuming after preemption are therefore the same operation.
 
     `sequence_id` grows with age; choice c of a request has the id of choice 0 plus c.
     """
@@ -36,6 +47,8 @@ class Sequence:
         "cached_tokens",
         "choice",
         "finish_reason",
+        "opening",
+        "over",
         "prompt_length",
         "prompt_reached",
         "prompt_shared",
@@ -56,6 +69,7 @@ class Sequence:
         self.choice = choice
         self.tokens: TokenArray = request.prompt[:]  # (prompt_length + num_output,)
         self.prompt_length = len(self.tokens)
+        self.opening = NO_TOKENS  # output that is there before anything was computed, until it has been told
         self.cached_tokens = 0  # prompt tokens found in the cache when the sequence first ran
         self.prompt_reached = 0  # prompt tokens that have had KV: cached ones and computed ones
         self.prompt_shared = 0  # prompt tokens that choice 0 accounts for
@@ -63,6 +77,21 @@ class Sequence:
         self.unborn = 0 if choice else request.sampling.n - 1  # choices that will share this one's computed prompt
         self.finish_reason: FinishReason | None = None
         self.stopped_by: int | str | None = None
+        self.over: Ending | None = None  # how it ends with its opening, if it does
+        if request.constraint is not None and rules.max_tokens:
+            self._open(request.constraint)
+
+    def _open(self, constraint: Constrained) -> None:
+        """Put the tokens that the constraint begins with behind the prompt.
+
+        If the output is over with them, they only wait: nothing is to be sampled after them, so they need no KV.
+        """
+        self.accept(constraint.opening, complete=constraint.complete)
+        self.opening = self.output_ids
+        if self.finish_reason is not None:
+            self.over = Ending(self.finish_reason, self.stopped_by)
+            self.finish_reason = self.stopped_by = None
+            self.keep_output(0)
 
     def take_siblings(self) -> list[Sequence]:
         """The choices still unborn, which are born now. They share the prompt up to its last token."""
@@ -73,45 +102,59 @@ class Sequence:
     def _sibling(self, choice: int) -> Sequence:
         sibling = Sequence(self.sequence_id + choice, self.request, self.rules, self.arrived, choice)
         sibling.scored_until = sibling.prompt_length
-        sibling.prompt_shared = sibling.prompt_length - 1
+        sibling.prompt_shared = min(sibling.prompt_length, len(sibling.tokens) - 1)
         return sibling
 
     @property
     def num_output(self) -> int:
-        """Sampled tokens so far."""
+        """Output tokens so far, sampled or forced."""
         return len(self.tokens) - self.prompt_length
 
     @property
     def output_ids(self) -> TokenArray:
-        """Sampled token ids, (num_output,)."""
+        """Output token ids, (num_output,)."""
         return self.tokens[self.prompt_length :]
 
     @property
     def samples(self) -> bool:
         """Whether tokens are to be sampled at all, or only KV and scores are wanted."""
-        return self.rules.max_tokens > 0
+        return self.rules.max_tokens > 0 and self.over is None
 
     @property
     def banned_ids(self) -> tuple[int, ...]:
         """Ids that the next token may not be."""
-        return self.rules.banned_ids if self.num_output < self.rules.min_tokens else ()
+        return self.rules.banned_ids if self.num_output < self.rules.min_tokens else self.rules.never_ids
 
     @property
     def owner(self) -> str:
         """Name under which blocks are held."""
         return f"{self.request.request_id}/{self.choice}"
 
-    def accept(self, token_ids: tuple[int, ...]) -> int:
-        """Append sampled ids up to the end of the sequence; how many were kept. An end id ends it and is not kept."""
+    def accept(self, token_ids: Collection[int], *, complete: bool = False) -> int:
+        """Append new ids up to the end of the sequence; how many were kept. An end id ends it and is not kept.
+
+        `complete`: nothing can follow them. Before `min_tokens` an id here is no end: it was forced.
+        """
+        rules = self.rules
         for kept, token_id in enumerate(token_ids):
-            if token_id in self.rules.end_ids:
+            if token_id in rules.end_ids and self.num_output >= rules.min_tokens:
                 self.finish(FinishReason.STOP, token_id)
                 return kept
             self.tokens.append(token_id)
-            if self.num_output >= self.rules.max_tokens:
+            if self.num_output >= rules.max_tokens and not (complete and kept + 1 == len(token_ids)):
                 self.finish(FinishReason.LENGTH)
                 return kept + 1
+        if complete:
+            self.finish(FinishReason.STOP)
         return len(token_ids)
+
+    def take_opening(self) -> tuple[int, ...]:
+        """The output that it began with, when that is told for the first time. The sequence may be over with it."""
+        opening, self.opening = tuple(self.opening), NO_TOKENS
+        if self.over is not None:
+            self.tokens.extend(opening)
+            self.finish(self.over.reason, self.over.stopped_by)
+        return opening
 
     def finish(self, reason: FinishReason, stopped_by: int | str | None = None) -> None:
         """Record how the sequence ended."""
@@ -119,7 +162,7 @@ class Sequence:
         self.stopped_by = stopped_by
 
     def keep_output(self, kept_tokens: int) -> None:
-        """Forget sampled tokens beyond the first `kept_tokens`."""
+        """Forget output beyond the first `kept_tokens`."""
         del self.tokens[self.prompt_length + kept_tokens :]
 
     def reach(self, length: int, *, cached: bool = False) -> None:
@@ -136,7 +179,7 @@ class Sequence:
             prompt_tokens=prompt_tokens,
             cached_tokens=cached_tokens,
             computed_tokens=prompt_tokens - cached_tokens,
-            completion_tokens=self.num_output,
+            completion_tokens=0 if self.opening else self.num_output,  # an opening counts once it has been told
         )
 
     def max_hit(self) -> int | None:

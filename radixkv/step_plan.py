@@ -7,9 +7,13 @@ Intervals are half-open.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+from radixkv.errors import RadixKVError
 from radixkv.request import SamplingParams, TokenLogprob
 from radixkv.tokens import TokenArray, token_array
+
+ConstraintId: TypeAlias = tuple[str, int]  # request id and choice
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class SequencePlan:
     sampling: SamplingState | None = None
     targets: tuple[Target, ...] = ()
     prompt_logprobs_top: int = 0
-    constraint_id: str | None = None
+    constraint_id: ConstraintId | None = None  # what is sampled has to be allowed there
 
     @property
     def kv_length(self) -> int:
@@ -100,8 +104,26 @@ class StepPlan:
 
 
 @dataclass(frozen=True)
+class Continuation:
+    """What a constraint says after a token: `forced` tokens come next, and with `complete` nothing can follow those.
+
+    With `error` it cannot be followed any further.
+    """
+
+    forced: tuple[int, ...] = ()
+    complete: bool = False
+    error: RadixKVError | None = None
+
+
+def forced_logprob(token_id: int) -> TokenLogprob:
+    """Log-probability of a token that a constraint forces: 0, for nothing else may come there."""
+    return TokenLogprob(token_id, 0.0)
+
+
+@dataclass(frozen=True)
 class SequenceResult:
-    """New ids of one sequence (none while its prefill is unfinished, several once forced or drafted tokens exist).
+    """New ids of one sequence: none while its prefill is unfinished, else the sampled one and those that a constraint
+    forces after it. `complete`: the constraint lets nothing follow them.
 
     With `error` nothing could be sampled or scored for this sequence (its logits were not numbers, say);
     the other sequences of the step are not touched by that.
@@ -111,7 +133,8 @@ class SequenceResult:
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[TokenLogprob, ...] = ()  # one per new id when asked for
     targets: tuple[TokenLogprob, ...] = ()  # one per SequencePlan.targets
-    error: str | None = None
+    error: str | RadixKVError | None = None
+    complete: bool = False
 
 
 @dataclass(frozen=True)

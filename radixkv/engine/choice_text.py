@@ -41,8 +41,11 @@ class ChoiceTexts:
         """The text of a choice, begun when it is first asked for."""
         text = self._texts.get(choice)
         if text is None:
-            detokenizer = self._tokenizer.detokenizer(self._request.prompt)
-            text = ChoiceText(detokenizer, copy(self._matcher), self._request.sampling.min_tokens)
+            constraint = self._request.constraint
+            prefix = "" if constraint is None else constraint.prefix
+            before = (*self._request.prompt, *self._tokenizer.encode(prefix)) if prefix else self._request.prompt
+            detokenizer = self._tokenizer.detokenizer(before)
+            text = ChoiceText(detokenizer, copy(self._matcher), self._request.sampling.min_tokens, prefix)
             self._texts[choice] = text
         return text
 
@@ -62,12 +65,17 @@ class ChoiceText:
 
     The text of the first `min_tokens` tokens is never searched for stop strings, so that a cut leaves at least
     that many (R015). Cost per token does not grow with the output.
+    `unsaid`: text that the output begins with and that was shown before; it is neither shown again nor searched. What
+    has not come yet of it.
     """
 
-    def __init__(self, detokenizer: Detokenizer, matcher: StopMatcher | None, min_tokens: int = 0) -> None:
+    def __init__(
+        self, detokenizer: Detokenizer, matcher: StopMatcher | None, min_tokens: int = 0, unsaid: str = ""
+    ) -> None:
         self._detokenizer = detokenizer
         self._matcher = matcher
         self._min_tokens = min_tokens
+        self.unsaid = unsaid
         self._num_tokens = 0
         self._shown_chars = 0
         self._pieces: list[str] = []  # text that each token completed; kept only where a stop string may cut
@@ -82,7 +90,7 @@ class ChoiceText:
         """Take new ids; stops at the one that completes a stop string."""
         if self._matcher is None:
             self._num_tokens += len(ids)
-            return NewText(self._detokenizer.push(ids), len(ids))
+            return NewText(self._unseen(self._detokenizer.push(ids)), len(ids))
         shown = []
         for index, token_id in enumerate(ids):
             shown.append(self._push_one(token_id, self._matcher))
@@ -92,7 +100,7 @@ class ChoiceText:
 
     def finish(self) -> str:
         """What was held back, when the choice ends otherwise than by a stop string."""
-        tail = self._detokenizer.finish()
+        tail = self._unseen(self._detokenizer.finish())
         return tail if self._matcher is None else self._matcher.push(tail) + self._matcher.finish()
 
     def _push_one(self, token_id: int, matcher: StopMatcher) -> str:
@@ -100,9 +108,18 @@ class ChoiceText:
         piece = self._detokenizer.push((token_id,))
         self._pieces.append(piece)
         self._whole.append(not self._detokenizer.pending)
-        shown = piece if self._num_tokens <= self._min_tokens else matcher.push(piece)
-        self._shown_chars += len(shown)
+        unseen = self._unseen(piece)
+        shown = unseen if self._num_tokens <= self._min_tokens else matcher.push(unseen)
+        self._shown_chars += len(piece) - len(unseen) + len(shown)
         return shown
+
+    def _unseen(self, text: str) -> str:
+        """New text without what was shown before."""
+        if not self.unsaid:
+            return text
+        unseen = text[len(self.unsaid) :]
+        self.unsaid = self.unsaid[len(text) :]
+        return unseen
 
     def _cut(self, stop: str) -> StopCut:
         """Walk back from the end to the last token border at or before the cut."""

@@ -30,6 +30,14 @@ class RoleState:
     is_open: bool = False
 
 
+@dataclass(frozen=True)
+class LastText:
+    """The text of a context's tokens from `start` on."""
+
+    start: int
+    text: str = ""
+
+
 @dataclass
 class Context:
     """State of one context. `tokens[text_start:]` are ids of text, which may be tokenised again; before come ids
@@ -84,10 +92,10 @@ class Context:
         self._mark()
         self._buffer(Segment(remainder, trusted=False))
 
-    def reopen(self) -> str:
-        """Take the last text token back into the buffer, more only where a character would be split; its text.
+    def last_text(self) -> LastText:
+        """The last text token, more tokens only where a character would be split.
 
-        At least one token stays. Nothing is taken where the context ends in a sampled token or a role's border.
+        At least one token stays before it. None where the context ends in a sampled token or a role's border.
         """
         first = max(self.text_start, 1)
         end, raw = len(self.tokens), b""
@@ -95,18 +103,23 @@ class Context:
             end -= 1
             raw = self.tokenizer.token_bytes(self.tokens[end]) + raw
             try:
-                text = raw.decode("utf-8")
+                return LastText(end, raw.decode("utf-8"))
             except UnicodeDecodeError:
                 continue
-            self._cut(end)
-            self.buffer.insert(0, Segment(text, trusted=False))
-            return text
-        return ""
+        return LastText(len(self.tokens))
+
+    def reopen(self) -> str:
+        """Take the last text token back into the buffer; its text."""
+        last = self.last_text()
+        if last.text:
+            self.cut(last.start)
+            self.buffer.insert(0, Segment(last.text, trusted=False))
+        return last.text
 
     def truncate(self, length: int) -> None:
         """Forget tokens from `length` on, and the buffer; roles are those of the last commit that fits."""
         check_int("length", length, 0, len(self.tokens))
-        self._cut(length)
+        self.cut(length)
         self.text_start = min(self.text_start, length)
         self.buffer = []
         self.marks = [mark for mark in self.marks if mark[0] <= length]
@@ -133,7 +146,7 @@ class Context:
         self.buffer, self.marks = other.buffer, other.marks
         self.hold, self.held_tokens = other.hold, other.held_tokens
 
-    def _cut(self, length: int) -> None:
+    def cut(self, length: int) -> None:
         """Drop tokens; what is appended in their place is not what the hold covers there."""
         self.tokens = self.tokens[:length]
         self.held_tokens = min(self.held_tokens, length)

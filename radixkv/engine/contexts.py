@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from radixkv.constraint import Constraint
 from radixkv.engine.checks import check_int, check_options, check_sampling, check_text, checked_norm, checked_parts
 from radixkv.engine.completions import ChoiceBuilder, CompletionDelta, delta_of
-from radixkv.engine.context import Context, Hold
+from radixkv.engine.constraining import check_constraint, compiled
+from radixkv.engine.context import Context, Hold, LastText
 from radixkv.engine.gateway import Gateway
 from radixkv.engine.prompts import check_vocabulary
 from radixkv.engine.scoring import (
@@ -27,7 +29,7 @@ from radixkv.engine.startup import EngineParts
 from radixkv.engine.tasks import gather_or_cancel
 from radixkv.engine.verbs import Fork, Generation, Norm, Part, Scores
 from radixkv.errors import InvalidRequest, RequestFailed
-from radixkv.request import FinishReason, Request, SamplingParams, ScoreTarget, Usage
+from radixkv.request import MAX_TOKENS, FinishReason, Request, SamplingParams, ScoreTarget, Usage
 from radixkv.tokenizer import Segment
 from radixkv.tokens import TokenArray, token_array
 
@@ -125,35 +127,60 @@ class ContextVerbs:
         return Fork(tuple(child.context_id for child in children), usage + Usage(forks=count), length)
 
     async def generate(
-        self, context_id: str, sampling: SamplingParams
+        self, context_id: str, sampling: SamplingParams, constraint: Constraint | None = None
     ) -> AsyncGenerator[CompletionDelta | Generation, None]:
         """Commit, generate and append; a Generation comes last. Closing the iterator before it came cancels, and
         leaves the context as committed.
+
+        Under a constraint the last text token is re-opened: the output's tokens begin with its text, so that they are
+        the ones of the whole text, and the text given back begins after it. `max_tokens` counts them without it.
+        Raises ConstraintError.
         """
         check_sampling(sampling)
+        check_constraint(constraint)
         if sampling.n != 1:
             raise InvalidRequest("n", sampling.n, "1 (fork the context for more)")
         check_vocabulary(sampling, self._tokenizer.vocab_size)
         context = self._idle_context(context_id)
         self._need_tokens(context, context.commit())
         hold = Hold(self._gateway.new_id("hold"))
-        seed = self._seeds.draw() if sampling.seed is None else sampling.seed
-        request = Request(
-            self._gateway.new_id("generate"), context.tokens, sampling, seed, context.namespace, hold=hold.name
-        )
+        request_id = self._gateway.new_id("generate")
+        context.running.add(request_id)
         built = ChoiceBuilder()
         try:
-            context.running.add(request.request_id)
+            request = await self._generation(context, request_id, sampling, constraint, hold)
+            if context.released:
+                raise RequestFailed(f"context {context_id} was released while its constraint was compiled")
             async with aclosing(self._gateway.events(request)) as events:
                 async for event in events:
                     built.add(event)
                     yield delta_of(event)
-            generation = self._settle(context, built, hold)
+            generation = self._settle(context, request, built, hold)
         finally:
-            context.running.discard(request.request_id)
+            context.running.discard(request_id)
             if context.hold is not hold:
                 self._gateway.release_hold(hold.name)
         yield generation
+
+    async def _generation(
+        self, context: Context, request_id: str, sampling: SamplingParams, constraint: Constraint | None, hold: Hold
+    ) -> Request:
+        """The request of a generation."""
+        last = context.last_text() if constraint and sampling.max_tokens else LastText(len(context.tokens))
+        constrained = await compiled(self._parts.constraints.compiler, constraint, sampling, last.text)
+        if last.text:
+            reopened = len(context.tokens) - last.start
+            sampling = replace(sampling, max_tokens=min(sampling.max_tokens + reopened, MAX_TOKENS))
+        seed = self._seeds.draw() if sampling.seed is None else sampling.seed
+        return Request(
+            request_id,
+            context.tokens[: last.start],
+            sampling,
+            seed,
+            context.namespace,
+            hold=hold.name,
+            constraint=constrained,
+        )
 
     async def score(self, context_id: str, options: Sequence[str], norm: Norm = Norm.TOKENS) -> Scores:
         """Score each option as the continuation of the context; the context's text stays as it is.
@@ -175,14 +202,19 @@ class ContextVerbs:
         scores = normalise(norm, tails, logprobs, prior)
         return Scores(tuple(scores), softmax(scores), scores.index(max(scores)), usage)
 
-    def _settle(self, context: Context, built: ChoiceBuilder, hold: Hold) -> Generation:
-        """Append what was generated and keep its KV, unless it was aborted."""
+    def _settle(self, context: Context, request: Request, built: ChoiceBuilder, hold: Hold) -> Generation:
+        """Append what was generated and keep its KV, unless it was aborted.
+
+        The last token's KV comes with the next call, and under a constraint that of tokens forced at the end.
+        """
         ending = built.ending
         text = "".join(built.text)
         kept = tuple(built.token_ids[: ending.kept_tokens])
         if ending.reason not in (FinishReason.ABORT, FinishReason.ERROR) and not context.released:
-            held = len(context.tokens) + max(0, len(kept) - 1)  # the last token's KV comes with the next call
+            start = len(request.prompt)
+            context.cut(start)
             context.extend(kept, ending.remainder)
+            held = start + max(0, len(kept) - 1) if request.constraint is None else start
             self._set_hold(context, hold, held)
         logprobs = tuple(built.logprobs[: ending.kept_tokens]) if built.logprobs else None
         return Generation(text, kept, ending.reason, ending.usage, logprobs)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
 
-from radixkv.cache import CacheStats, PrefixCache
+from radixkv.cache import CacheStats
 from radixkv.engine.choice_text import ChoiceTexts
 from radixkv.engine.messages import (
     Abort,
@@ -29,11 +29,11 @@ from radixkv.engine.messages import (
     Stop,
     Submit,
 )
-from radixkv.errors import RadixKVError, RequestFailed
+from radixkv.engine.startup import EngineParts
+from radixkv.errors import ConstraintError, RadixKVError, RequestFailed
 from radixkv.request import FinishReason, Usage
-from radixkv.scheduler import Scheduler, SchedulerStats, SequenceUpdate
+from radixkv.scheduler import SchedulerStats, SequenceUpdate
 from radixkv.step_plan import StepPlan, StepResult
-from radixkv.tokenizer import Tokenizer
 
 Inbox: TypeAlias = "SimpleQueue[Message]"
 
@@ -85,14 +85,13 @@ class _Live:
 class EngineCore:
     """Runs requests until told to stop. Everything but the inbox belongs to the thread that calls `run`."""
 
-    def __init__(
-        self, scheduler: Scheduler, cache: PrefixCache, runner: PlanRunner, tokenizer: Tokenizer, outlet: Outlet
-    ) -> None:
+    def __init__(self, parts: EngineParts, outlet: Outlet) -> None:
         self.inbox: Inbox = SimpleQueue()
-        self._scheduler = scheduler
-        self._cache = cache
-        self._runner = runner
-        self._tokenizer = tokenizer
+        self._scheduler = parts.scheduler
+        self._cache = parts.cache
+        self._runner: PlanRunner = parts.runner
+        self._tokenizer = parts.tokenizer
+        self._constraints = parts.constraints
         self._outlet = outlet
         self._live: dict[str, _Live] = {}
         self._outbox: defaultdict[int, list[Event]] = defaultdict(list)
@@ -150,13 +149,16 @@ class EngineCore:
             self._refuse(message, Closed("the engine is closing"))
             return
         try:
+            self._constraints.open(request)
             self._scheduler.add(request)
         except RadixKVError as error:
+            self._constraints.close(request.request_id)
             self._outbox[message.client].append(Failed(request.request_id, error))
             return
         except Exception as error:  # noqa: BLE001 - a request that breaks the scheduler's door ends by itself
             self._outbox[message.client].append(Failed(request.request_id, _failure(request.request_id, error)))
             self._scheduler.abort(request.request_id)  # what `add` had done by then
+            self._constraints.close(request.request_id)
             return
         self._live[request.request_id] = _Live(
             message.client, request.sampling.n, ChoiceTexts(self._tokenizer, request)
@@ -165,7 +167,7 @@ class EngineCore:
     def _on_abort(self, message: Abort) -> None:
         for update in self._scheduler.abort(message.request_id):
             self._process(update)
-        self._live.pop(message.request_id, None)
+        self._forget(message.request_id)
 
     def _on_release_hold(self, message: ReleaseHold) -> None:
         self._scheduler.release_hold(message.name)
@@ -218,10 +220,16 @@ class EngineCore:
 
     def _fail(self, request_id: str, cause: Exception) -> None:
         self._scheduler.abort(request_id)
-        live = self._live.pop(request_id, None)
+        live = self._forget(request_id)
         if live is None:
             return
-        self._outbox[live.client].append(Failed(request_id, _failure(request_id, cause)))
+        error = cause if isinstance(cause, ConstraintError) else _failure(request_id, cause)
+        self._outbox[live.client].append(Failed(request_id, error))
+
+    def _forget(self, request_id: str) -> _Live | None:
+        """The request has ended; what it was, if it was live."""
+        self._constraints.close(request_id)
+        return self._live.pop(request_id, None)
 
     def _process(self, update: SequenceUpdate) -> None:
         """Turn a sequence's new ids into text and events."""
@@ -230,7 +238,8 @@ class EngineCore:
             return
         text = live.texts.of(update.choice)
         if update.finish_reason is FinishReason.ERROR:
-            self._fail(update.request_id, RuntimeError(update.error or "no cause given"))
+            cause = update.error or "no cause given"
+            self._fail(update.request_id, cause if isinstance(cause, RadixKVError) else RuntimeError(cause))
             return
         new = text.push(update.token_ids)
         if new.cut is not None:
@@ -240,7 +249,8 @@ class EngineCore:
             finish = Finish(FinishReason.STOP, usage, cut.kept_tokens, cut.remainder, cut.stop)
             self._emit(live, update, new.text, new.used_ids, finish)
         elif update.finish_reason is not None:
-            finish = Finish(update.finish_reason, update.usage or Usage(), text.num_tokens, "", update.stopped_by)
+            usage = update.usage or Usage()
+            finish = Finish(update.finish_reason, usage, text.num_tokens, text.unsaid, update.stopped_by)
             self._emit(live, update, new.text + text.finish(), new.used_ids, finish)
         else:
             self._emit(live, update, new.text, new.used_ids, None)
@@ -258,9 +268,10 @@ class EngineCore:
         self._outbox[live.client].append(event)
         if finish is not None:
             live.texts.forget(update.choice)
+            self._constraints.forget(update.request_id, update.choice)
             live.unfinished -= 1
             if not live.unfinished:
-                self._live.pop(update.request_id, None)
+                self._forget(update.request_id)
 
     def _deliver(self) -> None:
         """One hand-over per event loop; the requests of a loop that is gone are aborted."""

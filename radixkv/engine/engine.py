@@ -11,8 +11,10 @@ from typing import Self, cast
 import torch
 
 from radixkv.config import EngineConfig
+from radixkv.constraint import Constraint
 from radixkv.engine.checks import check_priority, check_sampling, check_text
 from radixkv.engine.completions import CompletionBuilder, CompletionDelta, delta_of
+from radixkv.engine.constraining import check_constraint, compiled
 from radixkv.engine.contexts import ContextVerbs
 from radixkv.engine.core import EngineCore, EngineStats
 from radixkv.engine.gateway import Gateway
@@ -38,7 +40,7 @@ class Engine(ContextVerbs):
 
     def __init__(self, parts: EngineParts) -> None:
         self._switchboard = Switchboard()
-        core = EngineCore(parts.scheduler, parts.cache, parts.runner, parts.tokenizer, self._switchboard)
+        core = EngineCore(parts, self._switchboard)
         gateway = Gateway(core.inbox, self._switchboard, partial(_run_core, core, parts.threads))
         super().__init__(parts, gateway)
 
@@ -88,15 +90,22 @@ class Engine(ContextVerbs):
         return self._parts.attention
 
     async def submit(
-        self, prompt: Prompt, sampling: SamplingParams = GREEDY, *, salt: str = "", priority: int = 0
+        self,
+        prompt: Prompt,
+        sampling: SamplingParams = GREEDY,
+        *,
+        constraint: Constraint | None = None,
+        salt: str = "",
+        priority: int = 0,
     ) -> Completion:
         """Run one request to its end. Cancelling the task aborts it.
 
         `prompt`: a text (continued as it is), messages (put into the model's chat template) or token ids.
+        `constraint`: what each choice's text must be; one that cannot be used raises ConstraintError here.
         `salt`: a tenant; KV is shared within one salt only. `priority`: an integer, higher runs first.
         An engine that is closed meanwhile raises EngineClosed here; there is no half completion.
         """
-        request = self._request(prompt, sampling, salt, priority)
+        request = await self._request(prompt, sampling, constraint, salt, priority)
         builder = CompletionBuilder(request)
         async with aclosing(self._gateway.events(request)) as events:
             async for event in events:
@@ -104,10 +113,16 @@ class Engine(ContextVerbs):
         return builder.completion()
 
     async def stream(
-        self, prompt: Prompt, sampling: SamplingParams = GREEDY, *, salt: str = "", priority: int = 0
+        self,
+        prompt: Prompt,
+        sampling: SamplingParams = GREEDY,
+        *,
+        constraint: Constraint | None = None,
+        salt: str = "",
+        priority: int = 0,
     ) -> AsyncGenerator[CompletionDelta | Completion, None]:
         """Deltas as they come, the Completion last; arguments and errors of `submit`. Closing the iterator aborts."""
-        request = self._request(prompt, sampling, salt, priority)
+        request = await self._request(prompt, sampling, constraint, salt, priority)
         builder = CompletionBuilder(request)
         async with aclosing(self._gateway.events(request)) as events:
             async for event in events:
@@ -138,6 +153,7 @@ class Engine(ContextVerbs):
     def close_now(self, *, drain: bool = False) -> None:
         """`close` for callers outside of an event loop; blocks."""
         self._gateway.close(drain=drain)
+        self._parts.constraints.compiler.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -145,10 +161,13 @@ class Engine(ContextVerbs):
     async def __aexit__(self, *_exception: object) -> None:
         await self.close()
 
-    def _request(self, prompt: Prompt, sampling: SamplingParams, salt: str, priority: int) -> Request:
+    async def _request(
+        self, prompt: Prompt, sampling: SamplingParams, constraint: Constraint | None, salt: str, priority: int
+    ) -> Request:
         check_text("salt", salt)
         check_priority(priority)
         check_sampling(sampling)
+        check_constraint(constraint)
         check_vocabulary(sampling, self.tokenizer.vocab_size)
         return Request(
             self._gateway.new_id("request"),
@@ -157,6 +176,7 @@ class Engine(ContextVerbs):
             self._seeds.draw() if sampling.seed is None else sampling.seed,
             self._parts.namespace(salt),
             priority=priority,
+            constraint=await compiled(self._parts.constraints.compiler, constraint, sampling),
         )
 
 

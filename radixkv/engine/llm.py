@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from radixkv.config import DEFAULT_MODEL, engine_config
+from radixkv.constraint import Constraint
 from radixkv.engine.engine import GREEDY, Engine
 from radixkv.engine.loop_thread import LoopThread
 from radixkv.engine.prompts import Prompt, checked_message, is_message, is_token_id, plain_list
@@ -42,25 +43,34 @@ class LLM:
         weakref.finalize(self, self._loop.abandon)
 
     def generate(
-        self, prompts: Prompts, sampling: SamplingParams | Sequence[SamplingParams] | None = None
+        self,
+        prompts: Prompts,
+        sampling: SamplingParams | Sequence[SamplingParams] | None = None,
+        *,
+        constraint: Constraint | None = None,
     ) -> list[Completion]:
         """Complete one prompt or several at once; the completions in order.
 
         A prompt is a text or token ids (messages: see `chat`). `sampling`: one for all or one each; greedy when left
-        out. Ctrl-C, or the failure of one, aborts all. Raises InvalidRequest, RequestFailed, and EngineClosed, also
-        when another thread closes the engine meanwhile.
+        out. `constraint`: what every text must be. Ctrl-C, or the failure of one, aborts all. Raises InvalidRequest
+        (ConstraintError too), RequestFailed, and EngineClosed, also when another thread closes the engine meanwhile.
         """
-        return self._loop.run(self._generate(_prompt_list(prompts), sampling))
+        return self._loop.run(self._generate(_prompt_list(prompts), sampling, constraint))
 
     def chat(
-        self, messages: Sequence[Message | Mapping[str, str]], sampling: SamplingParams | None = None
+        self,
+        messages: Sequence[Message | Mapping[str, str]],
+        sampling: SamplingParams | None = None,
+        *,
+        constraint: Constraint | None = None,
     ) -> Completion:
         """The assistant's answer to a conversation, by the model's chat template. Raises ChatTemplateError too."""
         items = plain_list("messages", messages, "a list of messages")
         if not items:
             raise InvalidRequest("messages", messages, "at least one message")
         checked = [checked_message(f"messages[{index}]", item) for index, item in enumerate(items)]
-        return self._loop.run(self.engine.submit(checked, GREEDY if sampling is None else sampling))
+        params = GREEDY if sampling is None else sampling
+        return self._loop.run(self.engine.submit(checked, params, constraint=constraint))
 
     def close(self) -> None:
         """Give everything back; calls that other threads are in raise EngineClosed. Harmless when done before."""
@@ -74,11 +84,15 @@ class LLM:
         self.close()
 
     async def _generate(
-        self, prompts: Sequence[Prompt], sampling: SamplingParams | Sequence[SamplingParams] | None
+        self,
+        prompts: Sequence[Prompt],
+        sampling: SamplingParams | Sequence[SamplingParams] | None,
+        constraint: Constraint | None,
     ) -> list[Completion]:
         each = _sampling_list(sampling, len(prompts))
         return await gather_or_cancel(
-            self.engine.submit(prompt, params) for prompt, params in zip(prompts, each, strict=True)
+            self.engine.submit(prompt, params, constraint=constraint)
+            for prompt, params in zip(prompts, each, strict=True)
         )
 
 

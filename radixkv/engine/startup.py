@@ -11,6 +11,8 @@ import torch
 
 from radixkv.cache import PrefixCache
 from radixkv.config import EngineConfig
+from radixkv.constraints import ConstraintCompiler, ConstraintTable
+from radixkv.engine.constraining import token_vocabulary
 from radixkv.engine.machine import free_memory, usable_cores
 from radixkv.engine.sizing import PoolPlan, plan_pool
 from radixkv.errors import NotInThisVersion
@@ -38,6 +40,7 @@ class EngineParts:
     cache: PrefixCache
     scheduler: Scheduler
     runner: Runner
+    constraints: ConstraintTable
     threads: int
 
     def namespace(self, salt: str) -> Namespace:
@@ -68,6 +71,7 @@ def fit_parts(config: EngineConfig, model: LoadedModel, tokenizer: Tokenizer) ->
     pool = plan_pool(config, attention.bytes_per_block, model.config.max_context, free_memory())
     cache = PrefixCache(pool.num_blocks, config.block_size, enabled=config.prefix_cache)
     limits = SchedulerLimits(max_context=pool.max_context, eos_token_ids=model.config.eos_token_ids)
+    constraints = ConstraintTable(ConstraintCompiler(token_vocabulary(model, tokenizer)))
     _LOG.info("attention: %s, KV in %s, on %s", attention.backend, attention.kv_format, attention.device)
     for note in pool.notes:
         _LOG.warning("%s", note)
@@ -79,7 +83,13 @@ def fit_parts(config: EngineConfig, model: LoadedModel, tokenizer: Tokenizer) ->
         attention,
         cache,
         Scheduler(config.scheduler, cache, limits),
-        Runner(model.decoder, attention.build(pool.num_blocks), vocab_size=tokenizer.vocab_size),
+        Runner(
+            model.decoder,
+            attention.build(pool.num_blocks),
+            vocab_size=tokenizer.vocab_size,
+            constraints=constraints,
+        ),
+        constraints,
         usable_threads(config),
     )
 

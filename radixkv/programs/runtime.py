@@ -9,17 +9,32 @@ from contextlib import aclosing, contextmanager
 from frontend_lang import runtime as language
 from radixkv import __version__
 from radixkv import engine as engine_types
+from radixkv.constraint import Choice, Constraint, JsonSchema, Lark, Regex
 from radixkv.engine import CompletionDelta, Engine, Generation
-from radixkv.errors import ChatTemplateError, EngineClosed, InvalidRequest, RadixKVError, RequestTooLarge
+from radixkv.errors import (
+    ChatTemplateError,
+    ConstraintError,
+    ConstraintKind,
+    EngineClosed,
+    InvalidRequest,
+    RadixKVError,
+    RequestTooLarge,
+)
 from radixkv.request import SamplingParams, Usage
 
+_CONSTRAINT_CODES = {
+    ConstraintKind.INVALID: "E0504",
+    ConstraintKind.BUDGET: "E0505",
+    ConstraintKind.UNSUPPORTED: "E0506",
+}
 _CONTEXT_FIELDS = {"context", "role", "length"}
 
 
 class EngineRuntime:
     """Runs programs on an engine, which it does not own: closing the engine is the caller's.
 
-    Errors become RuntimeFailure: E0601 a generation failed or was refused, E0602 the chat template refused,
+    Errors become RuntimeFailure: E0504 a constraint is malformed, E0505 takes too much, E0506 uses what is not
+    supported, E0601 a generation failed or was refused, E0602 the chat template refused,
     E0606 the context does not fit, E0702 a context used wrongly, E0801 the engine was closed, E0803 a `timeout`
     was over.
     """
@@ -64,13 +79,11 @@ class EngineRuntime:
         params: language.GenParams,
         constraint: language.Constraint | None = None,
     ) -> AsyncGenerator[language.Delta | language.GenResult, None]:
-        """Commit, generate and append."""
-        if constraint is not None:
-            raise language.RuntimeFailure("E0601", f"constraint {type(constraint).__name__}: not in this version")
+        """Commit, generate and append, under the constraint."""
         with _translated():
             sampling = _sampling(params)
             deadline = None if params.timeout_s is None else asyncio.get_running_loop().time() + params.timeout_s
-            async with aclosing(self._engine.generate(context, sampling)) as items:
+            async with aclosing(self._engine.generate(context, sampling, _engine_constraint(constraint))) as items:
                 while True:
                     async with asyncio.timeout_at(deadline):
                         item = await anext(items, None)
@@ -132,6 +145,8 @@ def _translated() -> Iterator[None]:
 
 def _code(error: RadixKVError) -> str:
     match error:
+        case ConstraintError():
+            return _CONSTRAINT_CODES[error.kind]
         case RequestTooLarge():
             return "E0606"
         case InvalidRequest() if error.field in _CONTEXT_FIELDS:
@@ -152,6 +167,20 @@ def _engine_part(part: language.Part) -> engine_types.Part:
             return engine_types.RoleOpen(role.value)
         case language.RoleClose():
             return engine_types.RoleClose()
+
+
+def _engine_constraint(constraint: language.Constraint | None) -> Constraint | None:
+    match constraint:
+        case None:
+            return None
+        case language.Regex(pattern):
+            return Regex(pattern)
+        case language.JsonSchema(schema):
+            return JsonSchema(schema)
+        case language.Lark(grammar):
+            return Lark(grammar)
+        case language.Choice(options):
+            return Choice(options)
 
 
 def _sampling(params: language.GenParams) -> SamplingParams:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from math import isnan
 from typing import Final, Protocol, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,7 +17,16 @@ from radixkv.request import TokenLogprob
 from radixkv.runner.logprobs import LogprobQuery, answer_in_parts
 from radixkv.runner.sampler import Sampled, sample
 from radixkv.runner.step_tensors import StepTensors, copy_tensors, step_tensors
-from radixkv.step_plan import SequencePlan, SequenceResult, StepPlan, StepResult
+from radixkv.step_plan import (
+    ConstraintId,
+    Continuation,
+    SamplingState,
+    SequencePlan,
+    SequenceResult,
+    StepPlan,
+    StepResult,
+    forced_logprob,
+)
 from radixkv_kernels.protocols import PagedAttention
 
 HEAD_ELEMENTS: Final = 1 << 23  # logits held at a time while targets are scored: 32 MiB
@@ -35,6 +46,18 @@ class StepModel(Protocol):
         ...
 
 
+class StepConstraints(Protocol):
+    """What the runner needs of constraints; `radixkv.constraints.ConstraintTable` is one."""
+
+    def allowed(self, constraint_id: ConstraintId) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+        """One bit for each token that may come next, (at least ceil(vocab_size / 8),) uint8, low bits first."""
+        ...
+
+    def advance(self, sampled: Sequence[tuple[ConstraintId, int]]) -> list[Continuation]:
+        """What follows each sampled token."""
+        ...
+
+
 class Runner:
     """Runs steps on one model and one attention backend, from one thread.
 
@@ -43,16 +66,23 @@ class Runner:
     """
 
     def __init__(
-        self, decoder: StepModel, attention: PagedAttention, *, vocab_size: int, device: torch.device | str = "cpu"
+        self,
+        decoder: StepModel,
+        attention: PagedAttention,
+        *,
+        vocab_size: int,
+        device: torch.device | str = "cpu",
+        constraints: StepConstraints | None = None,
     ) -> None:
         self._decoder = decoder
+        self._constraints = constraints
         self._attention = attention
         self._vocab_size = vocab_size
         self._device = torch.device(device)
 
     @torch.inference_mode()
     def run(self, plan: StepPlan) -> StepResult:
-        """Run the copies, then one forward, then sampling and scoring.
+        """Run the copies, then one forward, then sampling and scoring; constraints follow what was sampled.
 
         Writes the KV of all the plan's tokens. Raises ValueError for a plan that contradicts itself, before any
         KV is written. A sequence whose logits are no numbers gets an `error`, the others their results.
@@ -64,9 +94,11 @@ class Runner:
             return StepResult(plan.step, ())
         hidden = self._decoder.forward(step.token_ids, step.positions, self._attention)
         logits_of = partial(self._logits, hidden)
-        sampled = _sample(plan.sequences, step, logits_of)
+        sampled = self._sample(plan.sequences, step, logits_of)
         scored = self._score(plan.sequences, step, logits_of)
-        results = map(_sequence_result, plan.sequences, sampled, scored)
+        results = list(map(_sequence_result, plan.sequences, sampled, scored))
+        if self._constraints is not None:
+            _follow(self._constraints, plan.sequences, results)
         return StepResult(plan.step, tuple(results))
 
     def _planned(self, plan: StepPlan) -> StepTensors | None:
@@ -84,6 +116,29 @@ class Runner:
     def _logits(self, hidden: Tensor, rows: Sequence[int]) -> Tensor:
         """Logits of some rows of the step, (num_rows, vocab_size) fp32."""
         return self._decoder.logits(hidden[torch.tensor(rows, device=hidden.device)])[:, : self._vocab_size]
+
+    def _sample(
+        self, sequences: Sequence[SequencePlan], step: StepTensors, logits_of: LogitsOf
+    ) -> list[Sampled | None]:
+        """What was chosen after the last row of each sequence that samples."""
+        results: list[Sampled | None] = [None] * len(sequences)
+        states = {i: sequence.sampling for i, sequence in enumerate(sequences) if sequence.sampling is not None}
+        if states:
+            logits = logits_of([step.ends[i] - 1 for i in states])
+            allowed = self._allowed([sequences[i].constraint_id for i in states])
+            for i, sampled in zip(states, sample(logits, list(states.values()), allowed), strict=True):
+                results[i] = sampled
+        return results
+
+    def _allowed(self, constraint_ids: Sequence[ConstraintId | None]) -> dict[int, Tensor]:
+        """The tokens that constrained rows may choose from, (vocab_size,) bool by row."""
+        allowed = {}
+        for row, constraint_id in enumerate(constraint_ids):
+            if constraint_id is not None and self._constraints is not None:
+                bits = self._constraints.allowed(constraint_id)
+                ones = np.unpackbits(bits, count=self._vocab_size, bitorder="little")
+                allowed[row] = torch.from_numpy(ones.view(np.bool_)).to(self._device)
+        return allowed
 
     def _score(
         self, sequences: Sequence[SequencePlan], step: StepTensors, logits_of: LogitsOf
@@ -111,17 +166,6 @@ def check_targets(plan: StepPlan, vocab_size: int) -> None:
                 )
 
 
-def _sample(sequences: Sequence[SequencePlan], step: StepTensors, logits_of: LogitsOf) -> list[Sampled | None]:
-    """What was chosen after the last row of each sequence that samples."""
-    results: list[Sampled | None] = [None] * len(sequences)
-    states = {i: sequence.sampling for i, sequence in enumerate(sequences) if sequence.sampling is not None}
-    if states:
-        logits = logits_of([step.ends[i] - 1 for i in states])
-        for i, sampled in zip(states, sample(logits, list(states.values())), strict=True):
-            results[i] = sampled
-    return results
-
-
 def _sequence_result(
     sequence: SequencePlan, sampled: Sampled | None, targets: tuple[TokenLogprob, ...]
 ) -> SequenceResult:
@@ -134,3 +178,35 @@ def _sequence_result(
         return SequenceResult(sequence.sequence_id, targets=targets)
     logprobs = () if sampled.logprob is None else (sampled.logprob,)
     return SequenceResult(sequence.sequence_id, (sampled.token_id,), logprobs, targets)
+
+
+def _follow(constraints: StepConstraints, sequences: Sequence[SequencePlan], results: list[SequenceResult]) -> None:
+    """Let constraints see what was sampled; results get the tokens that are forced after it."""
+    rows = [
+        (i, sequence.constraint_id, results[i].token_ids[0])
+        for i, sequence in enumerate(sequences)
+        if sequence.constraint_id is not None and results[i].token_ids
+    ]
+    if not rows:
+        return
+    continuations = constraints.advance([(constraint_id, token_id) for _, constraint_id, token_id in rows])
+    for (i, _, _), continuation in zip(rows, continuations, strict=True):
+        results[i] = _continued(results[i], sequences[i].sampling, continuation)
+
+
+def _continued(result: SequenceResult, state: SamplingState | None, continuation: Continuation) -> SequenceResult:
+    forced = continuation.forced
+    if continuation.error is not None:
+        return SequenceResult(result.sequence_id, error=continuation.error)
+    if continuation.complete and state is not None and state.position + 1 + len(forced) < state.params.min_tokens:
+        error = (
+            f"the constraint lets nothing follow after {state.position + 1 + len(forced)} tokens, "
+            f"and min_tokens is {state.params.min_tokens}"
+        )
+        return SequenceResult(result.sequence_id, error=error)
+    return replace(
+        result,
+        token_ids=result.token_ids + forced,
+        logprobs=result.logprobs + (tuple(map(forced_logprob, forced)) if result.logprobs else ()),
+        complete=continuation.complete,
+    )

@@ -5,6 +5,7 @@ The order of operations, for one row of logits:
     1. logit bias               added first, so penalties see the biased logit (as vLLM does)
     2. repetition penalty       prompt and output; a positive logit is divided, a negative one multiplied
     3. frequency, presence      output only
+       constraint               what it does not allow becomes impossible
        log-probabilities        are taken here: of the distribution that the request's own settings define,
                                 before anything is cut off, so they are finite and do not depend on temperature
     4. banned ids               end-of-sequence and stop ids before `min_tokens`
@@ -18,8 +19,10 @@ Ids beyond the tokenizer never get here: the runner drops those rows of the head
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 import torch
@@ -42,15 +45,23 @@ class Sampled:
     error: str | None = None
 
 
-def sample(logits: Tensor, states: Sequence[SamplingState]) -> list[Sampled]:
+NO_CONSTRAINTS: Final[Mapping[int, Tensor]] = MappingProxyType({})
+
+
+def sample(
+    logits: Tensor, states: Sequence[SamplingState], allowed: Mapping[int, Tensor] = NO_CONSTRAINTS
+) -> list[Sampled]:
     """Choose one token for each row of logits (num_rows, vocab_size) fp32, which are changed in place.
 
+    `allowed`: of a row under a constraint, the tokens that it may choose, (vocab_size,) bool.
     A row that cannot be sampled gets an error and token id 0; the other rows are not touched by it.
     """
     errors = _check_ids(states, logits.shape[1])
     for row, state in enumerate(states):
         if state.params.changes_logits and row not in errors:
             change_logits(logits[row], state)
+    for row, tokens in allowed.items():
+        logits[row].masked_fill_(~tokens, float("-inf"))
     asking = [row for row, state in enumerate(states) if state.params.logprobs is not None]
     distributions = logits[asking]  # a copy, before bans and cuts
     for row, state in enumerate(states):
@@ -91,7 +102,7 @@ def _choose(logits: Tensor, states: Sequence[SamplingState], errors: dict[int, s
 
 def _no_maximum(value: float) -> str:
     if value == float("-inf"):
-        return "no token is left to choose from: bias and bans exclude the whole vocabulary"
+        return "no token is left to choose from: bias, bans and constraint together exclude the whole vocabulary"
     return f"the model's logits are not finite (largest: {value})"
 
 

@@ -20,13 +20,15 @@ def end_rules(request: Request, limits: SchedulerLimits, pool_tokens: int) -> En
     length = len(request.prompt)
     sampling = request.sampling
     end_ids = set(sampling.stop_token_ids)
-    if not sampling.ignore_eos:
+    if not sampling.ignore_eos or request.constraint is not None:
         end_ids.update(limits.eos_token_ids)
+    ignores_eos = sampling.ignore_eos and request.constraint is not None  # it goes on while the constraint lets it
     return EndRules(
         max_tokens=min(sampling.max_tokens, limits.max_context - length, pool_tokens + 1 - length),
         min_tokens=sampling.min_tokens,
         end_ids=frozenset(end_ids),
         banned_ids=tuple(sorted(end_ids)),
+        never_ids=limits.eos_token_ids if ignores_eos else (),
     )
 
 

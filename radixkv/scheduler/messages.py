@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from radixkv.errors import RadixKVError
 from radixkv.request import FinishReason, TokenLogprob, Usage
 from radixkv.sequence import Sequence
-from radixkv.step_plan import SequenceResult
+from radixkv.step_plan import SequenceResult, forced_logprob
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class SequenceUpdate:
     finish_reason: FinishReason | None = None
     stopped_by: int | str | None = None
     usage: Usage | None = None
-    error: str | None = None
+    error: str | RadixKVError | None = None
 
 
 @dataclass(frozen=True)
@@ -53,16 +54,22 @@ class SchedulerStats:
     stalls: int  # a sequence sat a step out because the pool was short
     prefix_waits: int  # times a request began to wait for a prefix that another one was computing
     finished: int  # sequences ended, for whatever reason
+    forced_tokens: int  # output that constraints forced, without sampling
 
 
-def step_update(sequence: Sequence, got: SequenceResult, kept: int) -> SequenceUpdate:
-    """What a step gave to a sequence, which kept the first `kept` of its new ids."""
+def step_update(sequence: Sequence, got: SequenceResult, kept: int, opening: tuple[int, ...] = ()) -> SequenceUpdate:
+    """What a step gave to a sequence, which kept the first `kept` of its new ids. They follow its opening."""
     ended = sequence.finish_reason is not None
+    token_ids, logprobs = got.token_ids[:kept], got.logprobs[:kept]
+    if opening:
+        asked = sequence.request.sampling.logprobs is not None
+        token_ids = opening + token_ids
+        logprobs = (*(forced_logprob(token_id) for token_id in opening if asked), *logprobs)
     return SequenceUpdate(
         sequence.request.request_id,
         sequence.choice,
-        got.token_ids[:kept],
-        got.logprobs[:kept],
+        token_ids,
+        logprobs,
         got.targets,
         sequence.finish_reason,
         sequence.stopped_by,

@@ -48,13 +48,14 @@ class Placement:
         self._cache.release(running.lease, publish_tail=not running.granted)
 
     def _grant_running(self) -> None:
-        """One token to every decoding sequence, what is left of the budget to chunks of unfinished prefills."""
+        """One token to every decoding sequence, what is left of the budget to chunks: forced tokens, then prefills."""
         unfinished = []
         for running in list(self.batch):
             if running.remaining == 1:
                 self._grant(running, 1)
             else:
                 unfinished.append(running)
+        unfinished.sort(key=_is_prefill)  # keeps the order of rank
         for running in unfinished:
             if budget := self._budget():
                 self._grant(running, min(running.remaining, budget))
@@ -165,3 +166,8 @@ class Placement:
         )
         self._cache.extend(lease, len(sequence.tokens) - lease.length)
         return lease
+
+
+def _is_prefill(running: Running) -> bool:
+    """Whether its prompt is not computed yet; else it has forced tokens to catch up with."""
+    return running.lease.length < running.sequence.prompt_length

@@ -13,14 +13,16 @@ def plan_sequence(running: Running) -> SequencePlan:
     sequence, lease = running.sequence, running.lease
     start = lease.length
     end = start + running.granted
+    samples = end == len(sequence.tokens) and sequence.samples
     return SequencePlan(
         sequence.sequence_id,
         sequence.tokens[start:end],
         start,
         tuple(lease.block_table),
-        sampling_state(sequence) if end == len(sequence.tokens) and sequence.samples else None,
+        sampling_state(sequence) if samples else None,
         _targets(sequence, start, end) if start < sequence.prompt_length else (),
         sequence.request.sampling.prompt_logprobs or 0,
+        (sequence.request.request_id, sequence.choice) if samples and sequence.request.constraint else None,
     )
 
 

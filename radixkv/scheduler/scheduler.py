@@ -42,6 +42,7 @@ class Scheduler:
         self._open: StepPlan | None = None
         self._computed_tokens = 0
         self._finished = 0
+        self._forced_tokens = 0
 
     # -- requests come and go
 
@@ -161,6 +162,7 @@ class Scheduler:
             stalls=self._placement.stalls,
             prefix_waits=self._waiting.prefix_waits,
             finished=self._finished,
+            forced_tokens=self._forced_tokens,
         )
 
     def check_integrity(self) -> None:
@@ -201,13 +203,19 @@ class Scheduler:
                 updates.append(SequenceUpdate(sequence.request.request_id, sequence.choice, targets=got.targets))
             return
         born = self._fork_choices(running) if sequence.unborn else []
-        kept = sequence.accept(got.token_ids)
-        if not sequence.samples:
-            sequence.finish(FinishReason.LENGTH)
-        updates.append(step_update(sequence, got, kept))
+        updates.append(self._accept(sequence, got))
         updates.extend(born)
         if sequence.finish_reason is not None:
             self._end(running)
+
+    def _accept(self, sequence: Sequence, got: SequenceResult) -> SequenceUpdate:
+        """Give a sequence its new ids, after its opening."""
+        opening = sequence.take_opening() if sequence.opening or sequence.over else ()
+        kept = sequence.accept(got.token_ids, complete=got.complete) if sequence.samples else 0
+        if not sequence.samples and sequence.finish_reason is None:
+            sequence.finish(FinishReason.LENGTH)
+        self._forced_tokens += len(opening) + max(0, kept - 1)
+        return step_update(sequence, got, kept, opening)
 
     def _note_prefill(self, running: Running, length: int) -> None:
         sequence = running.sequence
@@ -226,13 +234,13 @@ class Scheduler:
         """
         parent = first.sequence
         if not parent.samples:
-            return self._end_unborn(parent, FinishReason.LENGTH)
+            return self._end_unsampled(parent)
         siblings = parent.take_siblings()
         places = min(self._placement.slots - self._batch.slots, len(siblings))
         leases = self._cache.fork(first.lease, places, owner=parent.request.request_id) if places else []
         self._live[parent.request.request_id].update({sibling.choice: sibling for sibling in siblings})
         for sibling, lease in zip(siblings, leases, strict=False):
-            self._cache.truncate(lease, parent.prompt_length - 1)
+            self._cache.truncate(lease, len(sibling.tokens) - 1)
             self._batch.add(Running(sibling, lease, first.group))
         for sibling in siblings[places:]:
             self._waiting.add(sibling, resumed_from=0)
@@ -252,6 +260,12 @@ class Scheduler:
             self._waiting.remove(sequence.sequence_id)
             self._forget(sequence)
         return [last_update(sequence), *self._end_unborn(sequence, reason, stopped_by)]
+
+    def _end_unsampled(self, parent: Sequence) -> list[SequenceUpdate]:
+        """End choices that are over without sampling, as their parent is."""
+        siblings = parent.take_siblings()
+        self._finished += len(siblings)
+        return [self._accept(sibling, SequenceResult(sibling.sequence_id)) for sibling in siblings]
 
     def _end_unborn(
         self, sequence: Sequence, reason: FinishReason, stopped_by: str | None = None
