@@ -9,6 +9,8 @@ import click
 COMMANDS = {
     "run": "radixkv.cli.run_command",
     "check": "radixkv.cli.check_command",
+    "fmt": "radixkv.cli.fmt_command",
+    "explain": "radixkv.cli.explain_command",
     "generate": "radixkv.cli.generate_command",
     "models": "radixkv.cli.models_command",
     "doctor": "radixkv.cli.doctor_command",

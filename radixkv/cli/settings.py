@@ -95,6 +95,11 @@ def engine_settings(function: Function) -> Function:
     return function
 
 
+def model_setting(function: Function) -> Function:
+    """Add `--model` alone: for commands that need a model's files but no engine."""
+    return _SETTINGS[0](function)
+
+
 def planned_option(name: str, **attributes: Any) -> Callable[[Function], Function]:
     """An option that a later version will have: accepted, hidden from the help, refused by name when it is used."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
-from typing import Final
+from typing import Final, TextIO
 
 import click
 
@@ -20,6 +21,11 @@ _SYMBOLS: Final = (
 def visible(text: str) -> str:
     """Text that cannot move a terminal's cursor or colours: control characters become symbols."""
     return text.translate(_SYMBOLS)
+
+
+def terminal_width(stream: TextIO) -> int | None:
+    """Columns of the terminal that the stream is; None for a file or pipe."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def say(text: str, *, err: bool = False, end: str = "\n") -> None:
