@@ -32,7 +32,7 @@ INDENT = 2
 _NO_SPACE_BEFORE = frozenset(":?.)]")
 _NO_SPACE_AFTER = frozenset(".([")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
-_TIGHT = ("minus", "attribute", "index", "slice", "tgeneric", "opt", "arg")
+_TIGHT = ("minus", "attribute", "index", "slice", "tgeneric", "opt", "arg", "element")
 _CHAINS = ("or_", "and_", "binary", "compare", "is_in", "union")
 _LITERALS = ("list", "record", "comprehension")
 
