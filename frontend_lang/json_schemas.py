@@ -1,7 +1,7 @@
 """JSON schemas before the grammar compiler sees them: bounded in size, and nothing in them is dropped silently.
 
-Keywords: JSON Schema 2020-12 (core and validation), with the older `definitions` and `items` as a list. What constrained
-generation cannot honour is E0506 with the place in the schema; annotations and unknown keywords pass.
+Keywords: JSON Schema 2020-12 (core and validation), with the older `definitions` and `items` as a list. What
+constrained generation cannot honour is E0506 with the place in the schema; annotations and unknown keywords pass.
 """
 
 from __future__ import annotations

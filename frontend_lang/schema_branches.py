@@ -18,7 +18,7 @@ MAX_BRANCHES = 300
 
 
 def are_disjoint(branches: Sequence[Any], target: Target) -> bool:
-    """Whether surely no value fits two of the branches: their types, constants, or those of a required property differ."""
+    """Whether surely no value fits two branches: their types, constants, or those of a required property differ."""
     if len(branches) > MAX_BRANCHES:
         return False
     shapes = [_resolved(branch, target) for branch in branches]

@@ -9,9 +9,9 @@ from frontend_lang.errors import RUN_WIDE, ProgramError
 from frontend_lang.interpreter.frames import Env
 from frontend_lang.interpreter.machine import Executor, Signal
 from frontend_lang.interpreter.maps import Maps
-from frontend_lang.interpreter.types import shown
 from frontend_lang.running.checks import Check
 from frontend_lang.syntax import ast
+from frontend_lang.types import shown
 from frontend_lang.values import Value, text_of
 
 

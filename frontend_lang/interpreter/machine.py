@@ -10,10 +10,10 @@ from typing import Any
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.frames import Env
-from frontend_lang.interpreter.types import TypeChecker
 from frontend_lang.modules import Module
 from frontend_lang.running.run import Run, as_program_error
 from frontend_lang.syntax import ast
+from frontend_lang.types import TypeSystem
 from frontend_lang.values import Value
 
 
@@ -51,15 +51,15 @@ class Machine(ABC):
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._types: dict[Module, TypeChecker] = {}
+        self._types: dict[Module, TypeSystem] = {}
         self._evaluators = self.evaluators()
         self._executors = self.executors()
 
-    def types(self, env: Env) -> TypeChecker:
+    def types(self, env: Env) -> TypeSystem:
         """The types of the module whose code runs; made once per module."""
         known = self._types.get(env.module)
         if known is None:
-            known = self._types[env.module] = TypeChecker(env.module.type_definitions)
+            known = self._types[env.module] = TypeSystem(env.module)
         return known
 
     def called_def(self, node: ast.RightSide, env: Env) -> BoundDef | None:

@@ -54,7 +54,7 @@ class Fitting:
         }
 
     def fit(self, value: Value, declared: ast.Type, names: TypeNames) -> Value:
-        """The value itself, or with ints as floats where floats are declared. Raises Misfit; E0808 for what is too large.
+        """The value itself, or with ints as floats where floats are declared. Raises Misfit, or E0808 if it is huge.
 
         O(parts of the value), times the options of the unions on the way.
         """

@@ -62,11 +62,11 @@ class _Canonical:
     def _object(self, value: dict[str, Value], schemas: Sequence[Schema], depth: int) -> str:
         known = dict.fromkeys(key for schema in schemas for key in _named(schema, value) if key in value)
         keys = [*known, *(key for key in value if key not in known)]
-        parts = (
-            f"{scalar_json(key)}:{self._written(value[key], [s for schema in schemas for s in _property(schema, key)], depth + 1)}"
-            for key in keys
-        )
-        return "{" + ",".join(parts) + "}"
+        return "{" + ",".join(self._pair(key, value[key], schemas, depth) for key in keys) + "}"
+
+    def _pair(self, key: str, value: Value, schemas: Sequence[Schema], depth: int) -> str:
+        inner = [below for schema in schemas for below in _property(schema, key)]
+        return f"{scalar_json(key)}:{self._written(value, inner, depth + 1)}"
 
     def _array(self, value: list[Value], schemas: Sequence[Schema], depth: int) -> str:
         items = [item for schema in schemas for item in _items(schema)]
