@@ -2,6 +2,7 @@
 
     import frontend_lang
     from frontend_lang.scripted import ScriptedRuntime
+    from frontend_lang.tools import Tool, tool
     frontend_lang.run('user "Hi"; assistant gen a; return a', {}, runtime=ScriptedRuntime(["Hello."])).value
 
 Names are imported when they are first used, so that `import frontend_lang` stays cheap.
@@ -27,9 +28,11 @@ __all__ = [
     "ProgramRejected",
     "RunResult",
     "ScriptedRuntime",
+    "Tool",
     "load",
     "run",
     "run_async",
+    "tool",
 ]
 
 _HOMES = {
@@ -39,9 +42,11 @@ _HOMES = {
     "ProgramRejected": "api",
     "RunResult": "result",
     "ScriptedRuntime": "scripted",
+    "Tool": "tools",
     "load": "api",
     "run": "api",
     "run_async": "api",
+    "tool": "tools",
 }
 
 

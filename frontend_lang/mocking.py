@@ -19,20 +19,25 @@ _LOSES = -100.0  # the score of an option that the test does not want
 
 
 class Recorder:
-    """Listens to the events of a run: which gen asks in which context, what gens have written, what checks found."""
+    """Listens to the events of a run: which gen asks in which context, what gens have written, what checks found.
+
+    `by_seed` has what gens have written by their seeds, which are different for all gens of a run.
+    """
 
     def __init__(self) -> None:
         self.checks: list[Mapping[str, object]] = []
+        self.by_seed: dict[int, str] = {}
         self._asking: dict[str, _Asking] = {}
         self._texts: list[str | None] = []
 
     def __call__(self, event: Event) -> None:
         """Take note of an event."""
         if event.event == "gen.start":
-            self._asking[event.ctx] = _Asking(str(event.data["site"]), str(event.data["name"]), len(self._texts))
+            self._asking[event.ctx] = _Asking.of(event, len(self._texts))
             self._texts.append(None)
         elif event.event == "gen.end":
-            self._texts[self._asking[event.ctx].index] = str(event.data.get("text", event.data["value"]))
+            gen, text = self._asking[event.ctx], str(event.data.get("text", event.data["value"]))
+            self._texts[gen.index] = self.by_seed[gen.seed] = text
         elif event.event == "check":
             self.checks.append(event.data)
 
@@ -48,9 +53,18 @@ class Recorder:
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
+    """A gen that has started, the `index`th of the run."""
+
     site: str
     name: str
+    seed: int
     index: int
+
+    @classmethod
+    def of(cls, event: Event, index: int) -> _Asking:
+        """From `gen.start`."""
+        data = event.data
+        return cls(str(data["site"]), str(data["name"]), int(str(data["seed"])), index)
 
 
 class _Supply:

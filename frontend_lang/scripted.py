@@ -5,7 +5,8 @@ token, shown as `<|user|>` and `<|end|>`. Neighbouring buffered text is tokenise
 text of a context, markers included, so that a test can assert the exact prompt.
 
 Answers: a sequence is used up in the order in which generations *start*; a callable sees the prompt and the call and is
-independent of any order. An answer is cut at the first stop text, then at `max_tokens`.
+independent of any order. An answer that the constraint of its generation does not allow is refused (E0601): the model
+could not have given it. An answer is cut at the first stop text, then at `max_tokens`.
 Scores: a mapping from option to score, a callable, or by default: the earlier option is the likelier (0, -1, -2, ...).
 A cancelled verb has done nothing.
 """
@@ -19,6 +20,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from frontend_lang.grammars import Grammar
 from frontend_lang.runtime import (
     CallUsage,
     Choice,
@@ -28,8 +30,11 @@ from frontend_lang.runtime import (
     Fork,
     GenParams,
     GenResult,
+    JsonSchema,
+    Lark,
     Norm,
     Part,
+    Regex,
     Role,
     RoleClose,
     RoleOpen,
@@ -39,6 +44,7 @@ from frontend_lang.runtime import (
     Text,
 )
 
+MAX_SHOWN = 120  # characters of an answer or constraint in a message
 _TOKEN = re.compile(r"\s*\S+|\s+")
 SCRIPTED_LOGPROB = -0.125  # of every token of an answer, where log-probabilities are asked for
 
@@ -246,8 +252,15 @@ class ScriptedRuntime:
         return pieces, reason
 
     def _scripted_text(self, call: ScriptedCall) -> str:
-        if isinstance(call.constraint, Choice):
-            return call.constraint.options[0]
+        text = self._next_answer(call)
+        if call.constraint is not None and not Grammar.of(call.constraint).matches(text):
+            asked = _in_short(call.constraint)
+            raise RuntimeFailure(
+                "E0601", f"answer {call.index + 1} of the script, {_shortened(text)!r}, is not {asked}"
+            )
+        return text
+
+    def _next_answer(self, call: ScriptedCall) -> str:
         if not isinstance(self._answers, Sequence):
             return self._answers(call.prompt, call)
         if call.index >= len(self._answers):
@@ -355,6 +368,23 @@ def _cut_at_stop(text: str, stops: Sequence[str]) -> tuple[str, str]:
     """Cut at the first stop text; a script's answer that ends by itself has reached "stop" too."""
     ends = [at for at in (text.find(stop) for stop in stops if stop) if at >= 0]
     return text[: min(ends, default=len(text))], "stop"
+
+
+def _in_short(constraint: Constraint) -> str:
+    """A constraint as a message says it."""
+    match constraint:
+        case Regex():
+            return f"a text that matches re'{_shortened(constraint.pattern)}'"
+        case JsonSchema():
+            return f"JSON of the schema {_shortened(constraint.schema)}"
+        case Lark():
+            return "a text of the grammar"
+        case Choice():
+            return f"one of {_shortened(', '.join(map(repr, constraint.options)))}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
 
 
 def _softmax(scores: Sequence[float]) -> tuple[float, ...]:

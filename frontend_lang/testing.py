@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -100,13 +101,27 @@ async def run_tests_async(
     return [await _Case(module, test, host or TestHost()).outcome() for test in chosen]
 
 
+async def record_async(module: Module, test: ast.Test, host: TestHost) -> tuple[TestOutcome, list[str]]:
+    """Run a test on the live runtime of the host; its outcome, and the list that mocks the same run.
+
+    Gens of different branches start on a model in an order of its own. What counts is the order on the scripted
+    runtime, so the answers are played to it once; a run that comes out different there keeps the model's order.
+    """
+    case = _Case(module, test, host)
+    outcome = await case.outcome()
+    again = _Case(module, test, replace(host, live=None))
+    await again.replay(case.recorder.by_seed)
+    same = sorted(again.recorder.written) == sorted(outcome.written)
+    return outcome, again.recorder.written if same else list(outcome.written)
+
+
 class _Case:
     """One test. Its body and its options run as defs of its module."""
 
     def __init__(self, module: Module, test: ast.Test, host: TestHost) -> None:
         self._test = test
         self._host = host
-        self._recorder = Recorder()
+        self.recorder = Recorder()
         entries = (_as_def(_ENTRY, test, test.body), _as_def(_OPTIONS, test, _options_block(test)))
         program = replace(module.program, statements=(*module.program.statements, *entries))
         self._module = Module(program, module.imports, module.schemas)
@@ -116,28 +131,37 @@ class _Case:
         started = time.perf_counter()
         error = None
         try:
-            await self._run(Mocks.of(await self._options(), self._test.options))
+            mocks = Mocks.of(await self._options(), self._test.options)
+            scripted = ScriptedRuntime(mocks.answers(self.recorder), scores=mocks.score_rule())
+            await self._run(mocks, self._host.live or scripted)
         except ProgramError as failure:
             failure.file = failure.file or self._module.file
             error = failure
         ms = round((time.perf_counter() - started) * 1e3, 3)
         title, line = title_of(self._test), self._test.span.line
-        checks, written = tuple(self._recorder.checks), tuple(self._recorder.written)
+        checks, written = tuple(self.recorder.checks), tuple(self.recorder.written)
         return TestOutcome(title, self._module.file, line, error, checks, written, ms)
+
+    async def replay(self, answers: Mapping[int, str]) -> None:
+        """Run the test with answers by the seeds of its gens; how it ends does not matter."""
+        with suppress(ProgramError, KeyError):
+            mocks = Mocks.of(await self._options(), self._test.options)
+            await self._run(
+                mocks, ScriptedRuntime(lambda _, call: answers[call.params.seed], scores=mocks.score_rule())
+            )
 
     async def _options(self) -> Mapping[str, Value]:
         host = self._mocked_tools(Mocks())
         ended = await run_async(self._module, runtime=ScriptedRuntime(), entry=_OPTIONS, seed=0, tools=host)
         return ended.value if isinstance(ended.value, dict) else {}
 
-    async def _run(self, mocks: Mocks) -> None:
-        scripted = ScriptedRuntime(mocks.answers(self._recorder), scores=mocks.score_rule())
+    async def _run(self, mocks: Mocks, runtime: Runtime) -> None:
         await run_async(
             self._module,
-            runtime=self._host.live or scripted,
+            runtime=runtime,
             entry=_ENTRY,
             seed=mocks.seed,
-            on_event=self._recorder,
+            on_event=self.recorder,
             data=self._host.data,
             tools=self._mocked_tools(mocks),
         )

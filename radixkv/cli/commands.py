@@ -11,6 +11,7 @@ COMMANDS = {
     "check": "radixkv.cli.check_command",
     "fmt": "radixkv.cli.fmt_command",
     "explain": "radixkv.cli.explain_command",
+    "test": "radixkv.cli.test_command",
     "generate": "radixkv.cli.generate_command",
     "models": "radixkv.cli.models_command",
     "doctor": "radixkv.cli.doctor_command",

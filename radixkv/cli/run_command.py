@@ -5,35 +5,32 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from radixkv.cli.outcome import FAILURE, USAGE, CommandFailure
-from radixkv.cli.program_source import ProgramSource, read_arguments, read_program
-from radixkv.cli.settings import engine_settings, planned_option
+from radixkv.cli.outcome import FAILURE
+from radixkv.cli.planned_run import Inputs, PlannedRun, planned_run, program_failure
+from radixkv.cli.program_source import read_arguments, read_program
+from radixkv.cli.settings import engine_settings
 from radixkv.cli.terminal import print_json, say, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from frontend_lang import RunResult
-    from frontend_lang.errors import ProgramError
     from frontend_lang.events import Event
-    from frontend_lang.syntax import ast
     from frontend_lang.values import Value
     from radixkv.engine import Engine
 
 
 @dataclass(frozen=True)
-class RunOptions:
-    """What the command line says about one run."""
+class Shown:
+    """How one run is shown: the seed if it was drawn (`seed` is None), as JSON, with its events in a trace file."""
 
-    arguments: dict[str, str]
-    entry: str | None
     seed: int | None
     as_json: bool
     trace: str | None
@@ -52,8 +49,8 @@ class RunOptions:
 @click.option("--entry", metavar="NAME", help="The def to run.")
 @click.option("--trace", metavar="FILE", help="Write every event as a JSON line.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: value, vars, usage, timing, seed, ….")
-@planned_option("--tools")
-@planned_option("--data")
+@click.option("--tools", metavar="FILE.py", help="Python file whose @tool functions the program may call.")
+@click.option("--data", metavar="DIR", help="Folder of the files that the program reads; default: the program's.")
 @engine_settings
 def command(file: str | None, text: str | None, pairs: tuple[str, ...], **settings: Any) -> int:
     """Run a program FILE (`-`: stdin). On a terminal its branches stream live.
@@ -63,98 +60,46 @@ def command(file: str | None, text: str | None, pairs: tuple[str, ...], **settin
     radixkv run -c 'user "Hi!"; assistant gen reply with max=20'
     """
     source = read_program(file, text)
-    options = RunOptions(
-        read_arguments(pairs), settings.pop("entry"), settings["seed"], settings.pop("as_json"), settings.pop("trace")
-    )
-    program = checked_program(source, options)
+    inputs = Inputs(read_arguments(pairs), settings.pop("entry"), settings.pop("data"), settings.pop("tools"))
+    shown = Shown(settings["seed"], settings.pop("as_json"), settings.pop("trace"))
+    planned = planned_run(source, inputs, quiet=shown.as_json)
     from radixkv.cli.session import with_engine
 
-    result = with_engine(settings, partial(_run, program, source, options))
-    present_result(result, options)
-    return 0
+    result = with_engine(settings, partial(_run, planned, shown))
+    present_result(result, shown)
+    return FAILURE if failed_checks(result.checks) else 0
 
 
-def checked_program(source: ProgramSource, options: RunOptions) -> ast.Program:
-    """The program, before any model is loaded; what the checker warns of is printed.
-
-    Raises CommandFailure if the program has errors, or if the entry or the arguments do not fit it.
-    """
-    from frontend_lang.checking import check_source
-    from frontend_lang.diagnostics import render
-    from frontend_lang.errors import ProgramError
-
-    report = check_source(source.text, source.file, options.entry)
-    rendered = "\n".join(render(diagnostic, source.text) for diagnostic in report.diagnostics)
-    if report.omitted:
-        rendered += f"\n{report.omitted} more errors not shown"
-    if report.program is None or not report.ok:
-        dicts = [diagnostic.to_dict() for diagnostic in report.diagnostics]
-        first = next(diagnostic for diagnostic in report.diagnostics if diagnostic.severity == "error")
-        code = USAGE if first.code == "E0306" else FAILURE  # no such entry: the command line is wrong, not the program
-        raise CommandFailure(
-            first.message, kind="program", code=first.code, diagnostics=dicts, rendered=rendered, exit_code=code
-        )
-    if rendered and not options.as_json:
-        say(rendered, err=True)
-    try:
-        _check_arguments(report.program, options)
-    except ProgramError as error:
-        raise program_failure(error, source, exit_code=USAGE) from error
-    return report.program
-
-
-def _check_arguments(program: ast.Program, options: RunOptions) -> None:
-    from frontend_lang.interpreter.entry import check_arguments, choose_entry, parameters
-
-    check_arguments(parameters(program, choose_entry(program, options.entry)), options.arguments)
-
-
-async def _run(program: ast.Program, source: ProgramSource, options: RunOptions, engine: Engine) -> RunResult:
+async def _run(planned: PlannedRun, shown: Shown, engine: Engine) -> RunResult:
     from frontend_lang import run_async
     from frontend_lang.errors import ProgramError
     from radixkv.programs import EngineRuntime
 
-    with listeners(options) as on_event:
+    with listeners(shown) as on_event:
         try:
             return await run_async(
-                program,
-                options.arguments,
+                planned.module,
+                planned.inputs.arguments,
                 runtime=EngineRuntime(engine),
-                entry=options.entry,
-                seed=options.seed,
+                entry=planned.inputs.entry,
+                seed=shown.seed,
                 on_event=on_event,
-                file=source.file,
+                data=planned.data,
+                tools=planned.tools,
             )
         except ProgramError as error:
-            raise program_failure(error, source) from error
-
-
-def program_failure(error: ProgramError, source: ProgramSource, *, exit_code: int = FAILURE) -> CommandFailure:
-    """The failure of a program, shown like a diagnostic."""
-    from frontend_lang.diagnostics import diagnose, render
-
-    if error.span is None:
-        hint = f"\n  {error.hint}" if error.hint else ""
-        rendered = f"error[{error.code}]: {error.message}{hint}"
-        dicts: list[Mapping[str, object]] = []
-    else:
-        diagnostic = diagnose(error.code, error.message, error.span, error.file or source.file, error.hint)
-        rendered = render(diagnostic, source.text)
-        dicts = [diagnostic.to_dict()]
-    return CommandFailure(
-        error.message, kind="program", code=error.code, diagnostics=dicts, rendered=rendered, exit_code=exit_code
-    )
+            raise program_failure(error, planned.sources) from error
 
 
 @contextlib.contextmanager
-def listeners(options: RunOptions) -> Iterator[Callable[[Event], None] | None]:
+def listeners(shown: Shown) -> Iterator[Callable[[Event], None] | None]:
     """What listens to the run: a live view on a terminal, a trace file if asked for."""
     with contextlib.ExitStack() as stack:
         active: list[Callable[[Event], None]] = []
-        if sys.stdout.isatty() and not options.as_json:
+        if sys.stdout.isatty() and not shown.as_json:
             active.append(stack.enter_context(_live_view()))
-        if options.trace:
-            active.append(stack.enter_context(trace_writer(options.trace)))
+        if shown.trace:
+            active.append(stack.enter_context(trace_writer(shown.trace)))
         yield _all_of(active) if active else None
 
 
@@ -194,17 +139,19 @@ def _write_line(stream: IO[str], event: Event) -> None:
     stream.write(json.dumps(event.to_dict(), ensure_ascii=False) + "\n")
 
 
-def present_result(result: RunResult, options: RunOptions) -> None:
-    """Print the result: one object with --json, else the value, else the variables."""
-    if options.as_json:
+def present_result(result: RunResult, shown: Shown) -> None:
+    """Print the result: one object with --json, else failed checks, and the value or the variables."""
+    if shown.as_json:
         print_json(result.to_dict())
         return
+    for line in failed_checks(result.checks):
+        say(line, err=True)
     if sys.stdout.isatty():
         from rich.console import Console
 
         _present_on_terminal(result, Console(highlight=False))
         return
-    if options.seed is None and result.usage.completion_tokens:
+    if shown.seed is None and result.usage.completion_tokens:
         from radixkv.cli.session import tell_seed
 
         tell_seed(result.seed)
@@ -213,6 +160,11 @@ def present_result(result: RunResult, options: RunOptions) -> None:
     else:
         for name, value in result.vars.items():
             say(f"{name}: {value_text(value)}")
+
+
+def failed_checks(checks: Iterable[Mapping[str, object]]) -> list[str]:
+    """A line for each `check` that did not hold."""
+    return [f"check failed: {check['file']}:{check['line']}: {check['message']}" for check in checks if not check["ok"]]
 
 
 def _present_on_terminal(result: RunResult, console: Console) -> None:

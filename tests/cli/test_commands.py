@@ -150,8 +150,6 @@ def test_generate_refuses_a_bad_value_by_name(radixkv, tiny) -> None:
     [
         ["generate", "Hi", "--regex", "a+"],
         ["generate", "Hi", "--json-schema", "{}"],
-        ["run", "-c", "return 1", "--tools", "tools.py"],
-        ["run", "-c", "return 1", "--data", "."],
         ["run", "-c", "return 1", "--deterministic"],
         ["run", "-c", "return 1", "--weights", "int8"],
     ],
