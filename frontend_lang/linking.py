@@ -130,7 +130,7 @@ class _Linker:
         except UnicodeDecodeError as error:
             raise refused(str(path), f"it is not UTF-8 text (byte {error.start})") from error
         except ProgramError as error:
-            if error.hint is None and not path.suffix and self._is_given(path.with_suffix(".rkv")):
+            if error.hint is None and path.name and not path.suffix and self._is_given(path.with_suffix(".rkv")):
                 error.hint = f'did you mean "{path}.rkv"?'
             raise
 

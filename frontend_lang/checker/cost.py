@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from frontend_lang.checker.lengths import written_int, written_length
 from frontend_lang.checker.options import literal_value
 from frontend_lang.checking import WorstCase
 from frontend_lang.errors import ProgramError
@@ -169,7 +170,7 @@ class _Costs:
 
     def _comprehension(self, node: ast.Comprehension, defaults: _Defaults) -> WorstCase:
         each = self._of(node.element, defaults) + self._of(node.condition, defaults)
-        return each.times(_length(node.items)) + self._of(node.items, defaults)
+        return each.times(written_length(node.items)) + self._of(node.items, defaults)
 
     def _if(self, node: ast.If, defaults: _Defaults) -> WorstCase:
         total = self._parts([clause.condition for clause in node.clauses], defaults)
@@ -178,18 +179,20 @@ class _Costs:
         return total + _dearest_of(sides)
 
     def _for(self, node: ast.For, defaults: _Defaults) -> WorstCase:
-        return self._block(node.body, defaults).times(_length(node.items)) + self._of(node.items, defaults)
+        return self._block(node.body, defaults).times(written_length(node.items)) + self._of(node.items, defaults)
 
     def _repeat(self, node: ast.Repeat, defaults: _Defaults) -> WorstCase:
-        return self._block(node.body, defaults).times(_whole(node.count)) + self._of(node.count, defaults)
+        return self._block(node.body, defaults).times(written_int(node.count)) + self._of(node.count, defaults)
 
     def _count_fork(self, node: ast.CountFork, defaults: _Defaults) -> WorstCase:
         each = self._branch(node.body, node.join, defaults.changed(node.options))
-        return each.times(_whole(node.count)) + self._of(node.count, defaults) + self._joining(node.join, defaults)
+        return each.times(written_int(node.count)) + self._of(node.count, defaults) + self._joining(node.join, defaults)
 
     def _each_fork(self, node: ast.EachFork, defaults: _Defaults) -> WorstCase:
         each = self._branch(node.body, node.join, defaults.changed(node.options))
-        return each.times(_length(node.items)) + self._of(node.items, defaults) + self._joining(node.join, defaults)
+        return (
+            each.times(written_length(node.items)) + self._of(node.items, defaults) + self._joining(node.join, defaults)
+        )
 
     def _arms_fork(self, node: ast.ArmsFork, defaults: _Defaults) -> WorstCase:
         total = self._joining(node.join, defaults)
@@ -199,7 +202,7 @@ class _Costs:
 
     def _map(self, node: ast.Map, defaults: _Defaults) -> WorstCase:
         each = WorstCase(1, 0) + self._block(node.body, defaults.changed(node.options))
-        return each.times(_length(node.items)) + self._of(node.items, defaults)
+        return each.times(written_length(node.items)) + self._of(node.items, defaults)
 
     def _branch(self, body: ast.Block, join: ast.Join, defaults: _Defaults) -> WorstCase:
         key = NOTHING if join.policy == "concat" else self._of(join.by, defaults)
@@ -222,21 +225,3 @@ def _dearest_of(costs: list[WorstCase]) -> WorstCase:
 def _dearest(bounds: Iterable[int | None]) -> int | None:
     found = list(bounds)
     return None if None in found else max((bound for bound in found if bound is not None), default=0)
-
-
-def _whole(node: ast.Expression) -> int | None:
-    value = literal_value(node)
-    return value if isinstance(value, int) else None
-
-
-def _length(node: ast.Expression) -> int | None:
-    """How many items an expression surely has at most."""
-    if isinstance(node, ast.ListLiteral):
-        return len(node.items)
-    if isinstance(node, ast.Comprehension):
-        return _length(node.items)
-    if isinstance(node, ast.Call) and isinstance(node.callee, ast.Name) and node.callee.name == "range":
-        bounds = [_whole(argument.value) for argument in node.arguments]
-        whole = [bound for bound in bounds if bound is not None]
-        return len(range(*whole)) if len(whole) == len(bounds) and 0 < len(whole) < 3 else None
-    return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from frontend_lang.checker.lengths import written_length
 from frontend_lang.checker.options import literal_value
 from frontend_lang.checker.report import Report
 from frontend_lang.errors import ProgramError
@@ -14,6 +15,8 @@ from frontend_lang.operators import truth
 from frontend_lang.running.limits import Limits
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value, type_name
+
+_ROUNDS, _BRANCHES = "rounds of one loop", "branches of a run"
 
 
 def check_literals(program: ast.Program, report: Report) -> None:
@@ -30,14 +33,17 @@ class _Literals:
         types = {node.name: node.type for node in program.statements if isinstance(node, ast.TypeDefinition)}
         self._types = TypeChecker(types)
         self._report = report
+        self._defines_range = any(isinstance(node, ast.Def) and node.name == "range" for node in program.statements)
         self.handlers: dict[type, Callable[[Any], None]] = {
             ast.Let: lambda node: self._fits(node.value, node.type, f"`{node.name}`"),
             ast.Param: lambda node: self._fits(node.default, node.type, f"parameter `{node.name}`"),
             ast.Parameter: lambda node: self._fits(node.default, node.type, f"parameter `{node.name}`"),
             ast.IfClause: lambda node: self._judge(node.condition, lambda value: truth(value, "`if`")),
             ast.Gen: lambda node: self._judge(node.until, lambda value: truth(value, "`until`")),
-            ast.For: lambda node: self._judge(node.items, lambda value: _list(value, "`for`")),
-            ast.EachFork: lambda node: self._judge(node.items, lambda value: _list(value, "`fork … in`")),
+            ast.Guard: lambda node: self._judge(node.condition, lambda value: truth(value, f"`{node.kind}`")),
+            ast.For: lambda node: self._items(node.items, "`for`", Limits().iterations, _ROUNDS),
+            ast.EachFork: lambda node: self._items(node.items, "`fork … in`", Limits().branches, _BRANCHES),
+            ast.Map: lambda node: self._judge(node.items, lambda value: _list(value, "`map … in`")),
             ast.Comprehension: lambda node: self._judge(node.items, lambda value: _list(value, "a comprehension")),
             ast.Repeat: lambda node: self._judge(node.count, _rounds),
             ast.CountFork: lambda node: self._judge(node.count, _branches),
@@ -55,6 +61,14 @@ class _Literals:
         except ProgramError as error:
             if error.code not in ("E0299", "E0403"):  # of types, and reported there
                 self._report.add(error.code, node.span, error.message, error.hint)
+
+    def _items(self, node: ast.Expression, what: str, most: int, counted: str) -> None:
+        """A list that is gone through, if it is written out, as `range(…)` too."""
+        self._judge(node, lambda value: _list(value, what))
+        exact = isinstance(node, ast.ListLiteral) or (isinstance(node, ast.Call) and not self._defines_range)
+        count = written_length(node) if exact else None
+        if count is not None and count > most:
+            self._report.add("E0503", node.span, *_too_many(count, most, counted))
 
     def _fits(self, node: ast.Node | None, declared: ast.Type | None, what: str) -> None:
         self._judge(node, lambda value: self._types.fit(value, declared, what))
@@ -99,15 +113,20 @@ def _list_hint(value: Value) -> str | None:
 def _rounds(value: Value) -> None:
     if type(value) is not int or value < 0:
         raise ProgramError("E0402", "`repeat` needs an int that is not negative", "repeat 3 { … }")
-    _within(value, Limits().iterations, "rounds of one loop")
+    _within(value, Limits().iterations, _ROUNDS)
 
 
 def _branches(value: Value) -> None:
     if type(value) is not int or value < 0:
         raise ProgramError("E0402", "`fork` needs an int that is not negative", "fork 3 { … }")
-    _within(value, Limits().branches, "branches of a run")
+    _within(value, Limits().branches, _BRANCHES)
 
 
-def _within(count: int, most: int, what: str) -> None:
+def _within(count: int, most: int, counted: str) -> None:
     if count > most:
-        raise ProgramError("E0503", f"{count} {what}; at most {most} are allowed", "use a smaller number")
+        raise ProgramError("E0503", *_too_many(count, most, counted))
+
+
+def _too_many(count: int, most: int, counted: str) -> tuple[str, str]:
+    """Message and hint."""
+    return f"{count} {counted}; at most {most} are allowed", "use a smaller number"
