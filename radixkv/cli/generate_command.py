@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from radixkv.cli.program_source import read_stdin
-from radixkv.cli.settings import engine_settings, planned_option
+from radixkv.cli.settings import engine_settings
 from radixkv.cli.terminal import print_json, say
+from radixkv.constraint import Constraint, JsonSchema, Regex
 from radixkv.request import Completion, SamplingParams
 
 if TYPE_CHECKING:
-    from radixkv.engine import Engine
+    from radixkv.engine import CompletionDelta, Engine
 
 
 @click.command("generate")
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 @click.option("--n", type=int, default=1, help="Number of completions.")
 @click.option("--logprobs", type=int, help="With --json: log-probability of each token and of this many others.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@planned_option("--regex")
-@planned_option("--json-schema")
+@click.option("--regex", metavar="REGEX", help="The text matches this whole.")
+@click.option("--json-schema", metavar="FILE|JSON", help="The text is compact JSON valid under this schema.")
 @engine_settings
 def command(prompt: str | None, as_json: bool, chat: bool, **settings: Any) -> None:
     """Continue PROMPT (or stdin), streaming the text.
@@ -44,19 +46,42 @@ def command(prompt: str | None, as_json: bool, chat: bool, **settings: Any) -> N
     \b
     radixkv generate "The capital of France is"
     echo "Name three colours." | radixkv generate --chat --max-tokens 40
+    radixkv generate "The year of the moon landing: " --regex "19[0-9]{2}"
     """
+    constraint = _constraint(settings["regex"], settings["json_schema"])
     text = prompt if prompt is not None else _stdin()
     sampling = sampling_params(settings)
     _check_options(sampling, as_json)
     from radixkv.cli.session import with_engine
 
     show = _print_delta if sampling.n == 1 and not as_json else None
-    generate = partial(_generate, _prompt(text, chat), sampling, show)
+    generate = partial(_generate, _prompt(text, chat), sampling, constraint, show)
     completion, timing, model = with_engine(settings, generate)
     if as_json:
         print_json(_to_dict(completion, timing, model, sampling))
     else:
         _present(completion, streamed=show is not None, drawn=settings["seed"] is None and not sampling.greedy)
+
+
+def _constraint(regex: str | None, schema: str | None) -> Constraint | None:
+    """What the text must be. Raises click.UsageError for two constraints at once and for a file that cannot be read."""
+    if regex is not None and schema is not None:
+        raise click.UsageError("--regex and --json-schema: give only one of them", click.get_current_context())
+    if regex is not None:
+        return Regex(regex)
+    return None if schema is None else JsonSchema(_schema_text(schema))
+
+
+def _schema_text(given: str) -> str:
+    """JSON text as it was given, or the text of a file."""
+    if given.lstrip().startswith("{") or given.strip() in ("true", "false"):
+        return given
+    try:
+        return Path(given).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        message = f"--json-schema: {given!r} is neither a JSON object nor a file that can be read ({reason})"
+        raise click.UsageError(message, click.get_current_context()) from error
 
 
 def _check_options(sampling: SamplingParams, as_json: bool) -> None:
@@ -87,11 +112,16 @@ def _prompt(text: str, chat: bool) -> Any:
 
 
 async def _generate(
-    prompt: Any, sampling: SamplingParams, show: Callable[[int, str], None] | None, engine: Engine
+    prompt: Any,
+    sampling: SamplingParams,
+    constraint: Constraint | None,
+    show: Callable[[int, str], None] | None,
+    engine: Engine,
 ) -> tuple[Completion, dict[str, float], str]:
     """The completion, its timing, and the model's name."""
     start = time.perf_counter()
-    completion, first = await _stream(engine, prompt, sampling, show)
+    stream = engine.stream(prompt, sampling, constraint=constraint)
+    completion, first = await _read(stream, show)
     timing = {"wall_s": round(time.perf_counter() - start, 4), "ttft_s": round(first - start, 4)}
     return completion, timing, engine.model.files.name
 
@@ -108,12 +138,12 @@ def _present(completion: Completion, *, streamed: bool, drawn: bool) -> None:
         tell_seed(completion.seed)
 
 
-async def _stream(
-    engine: Engine, prompt: Any, sampling: SamplingParams, show: Callable[[int, str], None] | None
+async def _read(
+    stream: AsyncGenerator[CompletionDelta | Completion, None], show: Callable[[int, str], None] | None
 ) -> tuple[Completion, float]:
     """The completion, and when its first token came."""
     first: float | None = None
-    async with aclosing(engine.stream(prompt, sampling)) as events:
+    async with aclosing(stream) as events:
         async for event in events:
             first = first or time.perf_counter()
             if isinstance(event, Completion):

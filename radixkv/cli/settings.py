@@ -11,7 +11,7 @@ import click
 from radixkv.cli.log import show_log
 from radixkv.cli.settings_file import SettingOption, settings_file
 from radixkv.config import DEFAULT_MODEL, EngineConfig, engine_config, parse_size, setting_names
-from radixkv.errors import ConfigurationError, NotInThisVersion, RadixKVError
+from radixkv.errors import ConfigurationError, RadixKVError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -98,16 +98,6 @@ def engine_settings(function: Function) -> Function:
 def model_setting(function: Function) -> Function:
     """Add `--model` alone: for commands that need a model's files but no engine."""
     return _SETTINGS[0](function)
-
-
-def planned_option(name: str, **attributes: Any) -> Callable[[Function], Function]:
-    """An option that a later version will have: accepted, hidden from the help, refused by name when it is used."""
-
-    def refuse(_ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
-        if value is not None:
-            raise NotInThisVersion(f"{name}: not in this version; leave it out")
-
-    return click.option(name, callback=refuse, expose_value=False, hidden=True, **attributes)
 
 
 def config_of(settings: Mapping[str, Any]) -> EngineConfig:

@@ -16,7 +16,7 @@ from radixkv.constraints.grammar import field_of, native_grammar
 from radixkv.constraints.matcher import Bits, Matcher, all_but
 from radixkv.constraints.native import TokenVocabulary, native_matcher, native_tokenizer
 from radixkv.constraints.trial import Trial, TrialFailed
-from radixkv.errors import ConstraintError
+from radixkv.errors import ConstraintError, ConstraintKind
 from radixkv.tokens import token_array
 
 MAX_COMPILED: Final = 256
@@ -66,7 +66,8 @@ class ConstraintCompiler:
         try:
             compiled = self._compile(constraint, prefix)
         except ConstraintError as error:
-            self._remember((constraint, prefix), error)
+            if error.kind is not ConstraintKind.BUDGET:  # a busy machine may have been the cause
+                self._remember((constraint, prefix), error)
             raise
         self._remember((constraint, prefix), compiled)
         return compiled

@@ -63,5 +63,5 @@ def _keyword(constraint: JsonSchema, message: str) -> ConstraintError | None:
 
 
 def _shown(text: str, length: int = 80) -> str:
-    line = " ".join(text.split())
+    line = " ".join(text.replace("<non-verbose/>", "").split())
     return line if len(line) <= length else f"{line[: length - 1]}…"

@@ -21,6 +21,7 @@ JSON_OPTIONS: Final = {
     "whitespace_flexible": False,
     "coerce_one_of": False,
     "lenient": False,
+    "json_allowed_escapes": '"\\bfnrt',  # one spelling for each character, so that no key is spelled past its schema
 }
 
 

@@ -16,10 +16,20 @@ _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
 # Where schemas lie inside a schema. Anything else, `enum` and `const` above all, is data.
 _MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _LISTS: Final = ("prefixItems", "anyOf", "oneOf", "allOf", "items")
-_SINGLE: Final = ("items", "additionalProperties", "not", "contains", "if", "then", "else", "propertyNames")
+_SINGLE: Final = (
+    "items",
+    "additionalItems",
+    "additionalProperties",
+    "not",
+    "contains",
+    "if",
+    "then",
+    "else",
+    "propertyNames",
+)
 
 # Keywords of earlier or later drafts that llguidance passes over although they constrain.
-_PASSED_OVER: Final = ("additionalItems", "dependencies", "$recursiveRef", "$dynamicRef", "unevaluatedItems")
+_PASSED_OVER: Final = ("$recursiveRef", "$dynamicRef", "unevaluatedItems", "divisibleBy", "disallow", "extends")
 
 
 def schema_of(text: str) -> dict[str, Any]:
@@ -90,8 +100,6 @@ def _check_keywords(schema: dict[str, Any]) -> None:
         for keyword in _PASSED_OVER:
             if keyword in inner:
                 raise unsupported(keyword, pointer, "is not supported; nothing here would enforce it")
-        if isinstance(inner.get("items"), list):
-            raise unsupported("items", pointer, "with a list is an earlier draft's; write `prefixItems`")
 
 
 def _check_depth(text: str) -> None:

@@ -2,14 +2,16 @@
 
     python -m radixkv.constraints.trial_process
 
-Compiling is native code that nothing can interrupt, and some small grammars take minutes or gigabytes of it. Here
-the parent can: it ends this process. Messages are msgpack behind a length of 4 bytes: first a VocabularyMessage, then
+Compiling is native code that nothing in the same process can interrupt, and some small grammars take minutes or
+gigabytes of it. Here the system does: this process may take so much memory, and so much processor time per grammar,
+and is ended at the limit. Messages are msgpack behind a length of 4 bytes: first a VocabularyMessage, then
 grammars (text), each answered by a TrialReport.
 """
 
 from __future__ import annotations
 
 import resource
+import signal
 import sys
 import time
 from pathlib import Path
@@ -20,6 +22,7 @@ from llguidance import LLMatcher, LLTokenizer
 
 from radixkv.constraints.native import TokenVocabulary, native_matcher, native_tokenizer
 
+CPU_SECONDS: Final = 0.8  # for compiling and trying a grammar; the engine's own compilation then takes no longer
 MEMORY: Final = 192 * 2**20  # bytes that a grammar may take
 WALK_STEPS: Final = 24
 STEP_SECONDS: Final = 0.1  # of processor time
@@ -61,7 +64,9 @@ def main() -> None:
     _limit_memory()
     write_message(sys.stdout.buffer, msgspec.msgpack.encode(TrialReport()))
     while data := read_message(sys.stdin.buffer):
+        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)  # nobody handles its signal, which ends the process
         report = _try(tokenizer, data.decode())
+        signal.setitimer(signal.ITIMER_PROF, 0)
         write_message(sys.stdout.buffer, msgspec.msgpack.encode(report))
 
 

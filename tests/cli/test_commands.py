@@ -148,8 +148,6 @@ def test_generate_refuses_a_bad_value_by_name(radixkv, tiny) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["generate", "Hi", "--regex", "a+"],
-        ["generate", "Hi", "--json-schema", "{}"],
         ["run", "-c", "return 1", "--deterministic"],
         ["run", "-c", "return 1", "--weights", "int8"],
     ],
