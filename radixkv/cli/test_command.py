@@ -69,7 +69,7 @@ class Tested:
 @click.option("--update", is_flag=True, help="Run live, and write what the model gave into the mocks of the files.")
 @click.option("--tools", metavar="FILE.py", help="Python file with the @tool functions that the tests do not mock.")
 @click.option("--data", metavar="DIR", help="Folder of the files that programs read; default: each program's own.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: ok, tests.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: ok, tests, diagnostics.")
 @engine_settings
 def command(files: tuple[str, ...], **settings: Any) -> int:
     """Run the `test` blocks of programs with scripted answers. A folder stands for all .rkv files below it.
@@ -83,19 +83,31 @@ def command(files: tuple[str, ...], **settings: Any) -> int:
     own = {name: settings.pop(name) for name in ("text", "live", "update", "tools", "data", "as_json")}
     options = TestOptions(**own)
     tools = read_tools(options.tools)
-    loaded = [_loaded(path, options, tools) for path in program_paths(files or (".",))]
-    if not any(file.tests for file in loaded):
+    loaded, rejected = _loaded(program_paths(files or (".",)), options, tools)
+    if not rejected and not any(file.tests for file in loaded):
         titled = f" whose title contains {options.text!r}" if options.text else ""
         raise click.UsageError(f"no test blocks{titled} in {', '.join(files) or 'the current folder'}")
     if options.live or options.update:
         tested = _all_live(loaded, options, settings)
     else:
         tested = asyncio.run(_all(loaded, options))
-    return _end(tested, options)
+    return _end(tested, rejected, options)
 
 
-def _loaded(path: str, options: TestOptions, tools: ToolSet) -> TestFile:
-    """A program and its tests. Raises CommandFailure if it has errors."""
+def _loaded(paths: Sequence[str], options: TestOptions, tools: ToolSet) -> tuple[list[TestFile], list[CommandFailure]]:
+    """The programs and their tests, and what is wrong with programs that cannot run, which is printed."""
+    loaded, rejected = [], []
+    for path in paths:
+        try:
+            loaded.append(_load(path, options, tools))
+        except CommandFailure as failure:
+            rejected.append(failure)
+            if not options.as_json:
+                say(failure.rendered or failure.message, err=True)
+    return loaded, rejected
+
+
+def _load(path: str, options: TestOptions, tools: ToolSet) -> TestFile:
     from frontend_lang.testing import TestHost, find_tests
 
     source = read_program(path, None)
@@ -162,7 +174,7 @@ def _told(tested: Tested, options: TestOptions) -> Tested:
     if options.as_json:
         return tested
     outcome = tested.outcome
-    gens = f"{outcome.gens} gen{'' if outcome.gens == 1 else 's'}"
+    gens = f"{outcome.gens} gen{'s' * (outcome.gens != 1)}"
     say(f" {'ok ' if outcome.ok else 'FAILED'}  {outcome.file}  {outcome.title} ({gens}, {outcome.ms:.0f} ms)")
     if outcome.error is not None:
         say(shown_error(outcome.error, tested.sources))
@@ -172,13 +184,17 @@ def _told(tested: Tested, options: TestOptions) -> Tested:
     return tested
 
 
-def _end(tested: Sequence[Tested], options: TestOptions) -> int:
+def _end(tested: Sequence[Tested], rejected: Sequence[CommandFailure], options: TestOptions) -> int:
+    """The last line, or the JSON object; the exit code."""
     ended = Counter(test.outcome.ok for test in tested)
+    ok = not ended[False] and not rejected
     if options.as_json:
-        print_json({"ok": not ended[False], "tests": [_json_form(test.outcome) for test in tested]})
+        found = [diagnostic for failure in rejected for diagnostic in failure.diagnostics]
+        print_json({"ok": ok, "tests": [_json_form(test.outcome) for test in tested], "diagnostics": found})
     else:
-        say(f"{len(tested)} test{'' if len(tested) == 1 else 's'}: {ended[True]} ok, {ended[False]} failed")
-    return FAILURE if ended[False] else 0
+        unusable = f", {len(rejected)} file{'s' * (len(rejected) > 1)} with errors" if rejected else ""
+        say(f"{len(tested)} test{'s' * (len(tested) != 1)}: {ended[True]} ok, {ended[False]} failed{unusable}")
+    return 0 if ok else FAILURE
 
 
 def _json_form(outcome: TestOutcome) -> dict[str, object]:
