@@ -137,7 +137,6 @@ class Forks(Asking):
             landing = merged(landings, self.size) if landings else Landing(state, Unknown())
             if key is not None:
                 self.strict(key, landing.state, inner)
-            self.record.peak(landing.state)
         return Ended(branches, landing, peak[0])
 
     def _joined(self, node: ast.Fork, ended: Sequence[Ended], state: State, place: Place) -> Abstract:

@@ -57,18 +57,18 @@ class Sketch:
     def add(self, pieces: Sequence[Piece]) -> None:
         """Append text."""
         for piece in pieces:
-            if isinstance(piece, str):
-                if piece:
-                    self.counter.append([Text(piece)])
-            else:
+            if isinstance(piece, Unknown):
                 self.opaque(piece.tokens, piece.ready)
-            self.written.append(piece)
+            elif piece:
+                self.counter.append([Text(piece)])
+                self.written.append(piece)
 
     def opaque(self, tokens: Tokens, ready: int) -> None:
         """Append unknown text of so many tokens at most."""
         self.counter.opaque()
         self.beyond = self.beyond.more((tokens - ONE).at_most())
         self.ready = max(self.ready, ready)
+        self.written.append(Unknown(tokens.at_most(), ready))
 
     def option(self, options: Sequence[str], ready: int) -> None:
         """Append the winner of a select: counted as the option that makes the context longest."""
