@@ -22,8 +22,7 @@ _OfDetail = Callable[[GenDetail], Value]
 
 
 async def _usage(machine: Machine, env: Env, given: Mapping[str, Value]) -> Value:
-    async with env.strand.waiting():
-        await env.frame.settle()
+    await machine.settle(env)
     return usage_record(machine.run.usage)
 
 

@@ -13,7 +13,8 @@ from frontend_lang.interpreter.frames import Env, Frame
 from frontend_lang.interpreter.interpreter import Interpreter
 from frontend_lang.interpreter.machine import Jump
 from frontend_lang.modules import Module
-from frontend_lang.running.contexts import Context
+from frontend_lang.running.contexts import Context, settled_parts
+from frontend_lang.running.operations import tell
 from frontend_lang.running.options import time_limit
 from frontend_lang.running.run import Run, as_program_error
 from frontend_lang.seeds import Place
@@ -68,7 +69,7 @@ class Execution:
 
     async def _top_level(self, env: Env, parameter_names: set[str]) -> Ended:
         signal = await self._interpreter.execute_all(self._module.program.statements, env)
-        await env.frame.settle()
+        await self._interpreter.settle(env)
         names = {
             name: await self._interpreter.settled(value, env)
             for name, value in env.frame.names.items()
@@ -82,13 +83,18 @@ class Execution:
             env.frame.bind(parameter.name, await self._interpreter.parameter(parameter, env))
         signal = await self._interpreter.execute_block(entry.body, env)
         value = signal.value if signal is not None and signal.jump is Jump.RETURN else None
+        await self._interpreter.settle(env)
         await self._commit(env)
         return self._interpreter.types(env).fit(value, entry.returns, f"the result of `{entry.name}`")
 
     async def _commit(self, env: Env) -> None:
         """The end is a commit point: text that came last reaches the context too."""
-        if env.context.pending:
-            await self._run.runtime.commit(await self._run.contexts.flush(env.context))
+        context = env.context
+        await context.drain(env.strand)
+        pending = context.take()
+        tell(self._run, context, pending)
+        if pending or context.carried:
+            await self._run.runtime.commit(await self._run.contexts.flush(context, settled_parts(pending)))
 
 
 async def uninterrupted(work: Coroutine[Any, Any, None]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from frontend_lang import operators
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.frames import Env, Promise
-from frontend_lang.interpreter.machine import Evaluator, Machine
+from frontend_lang.interpreter.frames import Env, Eventual
+from frontend_lang.interpreter.machine import Deferrer, Evaluator, Machine
+from frontend_lang.running.promises import Derived, Promise
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value, checked_text, text_of
 
@@ -36,33 +36,44 @@ class Expressions(Machine):
             ast.RecordLiteral: self._record,
         }
 
-    async def wait_for(self, promise: Promise, env: Env) -> Value:
-        """The value of a promise; this strand's slot is free for others meanwhile."""
-        if promise.done():
-            return promise.result()
-        async with env.strand.waiting():
-            return await asyncio.shield(promise)
+    def deferrers(self) -> Mapping[type, Deferrer]:
+        """What may be made of promises without a wait."""
+        return {
+            ast.Template: self._later_template,
+            ast.Name: self._later_name,
+            ast.Conditional: self._later_conditional,
+            ast.ListLiteral: self._later_list,
+            ast.RecordLiteral: self._later_record,
+        }
 
-    async def pieces(self, node: ast.Expression, env: Env) -> list[tuple[str, bool]]:
-        """An expression as text to append: (text, whether the program itself wrote it)."""
+    async def pieces(self, node: ast.Expression, env: Env) -> list[tuple[str | Promise[Value], bool]]:
+        """An expression as text to append: (text or the promise of a value, whether the program itself wrote it)."""
         if not isinstance(node, ast.Template):
-            return [(text_of(await self.evaluate(node, env)), False)]
-        pieces = []
-        for part in node.parts:
-            if isinstance(part, str):
-                pieces.append((part, True))
-            else:
-                pieces.append((text_of(await self.evaluate(part, env)), False))
-        return pieces
+            return [(_as_text(await self.deferred(node, env)), False)]
+        return [
+            (part, True) if isinstance(part, str) else (_as_text(await self.deferred(part, env)), False)
+            for part in node.parts
+        ]
+
+    async def _later_template(self, node: ast.Template, env: Env) -> Eventual:
+        if node.literal is not None:
+            return node.literal
+        pieces = [piece for piece, _ in await self.pieces(node, env)]
+        return made_of(pieces, lambda values: checked_text("".join(map(text_of, values))))
 
     async def _template(self, node: ast.Template, env: Env) -> Value:
         if node.literal is not None:
             return node.literal
-        return checked_text("".join([text for text, _ in await self.pieces(node, env)]))
+        return await self.settled(await self._later_template(node, env), env)
+
+    async def _later_name(self, node: ast.Name, env: Env) -> Eventual:
+        value = env.frame.lookup(node.name)
+        if isinstance(value, Promise) and value.done() and not value.failed:
+            return value.result()
+        return value
 
     async def _name(self, node: ast.Name, env: Env) -> Value:
-        value = env.frame.lookup(node.name)
-        return await self.wait_for(value, env) if isinstance(value, asyncio.Task) else value
+        return await self.settled(env.frame.lookup(node.name), env)
 
     async def _constant(self, node: ast.Constant, env: Env) -> Value:
         return node.value
@@ -105,15 +116,40 @@ class Expressions(Machine):
             return left
         return operators.truth(await self.evaluate(node.right, env), where)
 
-    async def _conditional(self, node: ast.Conditional, env: Env) -> Value:
+    async def _chosen(self, node: ast.Conditional, env: Env) -> ast.Expression:
         holds = operators.truth(await self.evaluate(node.condition, env), "`if`")
-        return await self.evaluate(node.value if holds else node.otherwise, env)
+        return node.value if holds else node.otherwise
+
+    async def _conditional(self, node: ast.Conditional, env: Env) -> Value:
+        return await self.evaluate(await self._chosen(node, env), env)
+
+    async def _later_conditional(self, node: ast.Conditional, env: Env) -> Eventual:
+        return await self.deferred(await self._chosen(node, env), env)
+
+    async def _later_list(self, node: ast.ListLiteral, env: Env) -> Eventual:
+        return made_of([await self.deferred(item, env) for item in node.items], list)
 
     async def _list(self, node: ast.ListLiteral, env: Env) -> Value:
-        return [await self.evaluate(item, env) for item in node.items]
+        return await self.settled(await self._later_list(node, env), env)
+
+    async def _later_record(self, node: ast.RecordLiteral, env: Env) -> Eventual:
+        record: dict[str, Eventual] = {}
+        for entry in node.fields:
+            record[str(await self.evaluate(entry.key, env))] = await self.deferred(entry.value, env)
+        keys = list(record)
+        return made_of(list(record.values()), lambda values: dict(zip(keys, values, strict=True)))
 
     async def _record(self, node: ast.RecordLiteral, env: Env) -> Value:
-        record: dict[str, Value] = {}
-        for entry in node.fields:
-            record[str(await self.evaluate(entry.key, env))] = await self.evaluate(entry.value, env)
-        return record
+        return await self.settled(await self._later_record(node, env), env)
+
+
+def _as_text(value: Eventual) -> str | Promise[Value]:
+    return value if isinstance(value, Promise) else text_of(value)
+
+
+def made_of(parts: Sequence[Eventual], make: Callable[[list[Value]], Value]) -> Eventual:
+    """A value made of parts: now, if all are there."""
+    promises = [part for part in parts if isinstance(part, Promise)]
+    if not promises:
+        return make(list(parts))  # type: ignore[arg-type]
+    return Derived(promises, lambda: make([part.result() if isinstance(part, Promise) else part for part in parts]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -10,33 +9,51 @@ from frontend_lang.errors import ProgramError
 from frontend_lang.modules import Module
 from frontend_lang.running.contexts import Context
 from frontend_lang.running.details import GenDetail
+from frontend_lang.running.generating import Asked
+from frontend_lang.running.operations import Where
+from frontend_lang.running.promises import Promise, Undertakings
 from frontend_lang.running.strands import Strand
 from frontend_lang.seeds import Place
 from frontend_lang.values import Value
 
-Promise = asyncio.Task[Value]
+Eventual = Value | Promise[Value]
+"""A value, or the promise of one."""
 
 
 class Frame:
     """Names of the program, a def call, a branch or a comprehension; `outer` is what a branch may read, not change.
 
-    A name may be bound to a promise: a call that runs while the frame goes on. Whoever uses the name waits for it.
+    A name may be bound to a promise: what makes its value runs while the frame goes on, and whoever uses the name waits
+    for it. `begun` is all that the frame has begun; it ends with the frame at the latest.
     """
 
-    def __init__(self, names: Mapping[str, Value] | None = None, outer: Frame | None = None) -> None:
-        self.names: dict[str, Value | Promise] = dict(names or {})
-        self._outer = outer
-        self._details: dict[str, GenDetail] = {}
-        self._promises: list[Promise] = []
+    __slots__ = ("_details", "_outer", "begun", "names")
 
-    def bind(self, name: str, value: Value | Promise, detail: GenDetail | None = None) -> None:
+    def __init__(
+        self,
+        names: Mapping[str, Eventual] | None = None,
+        outer: Frame | None = None,
+        begun: Undertakings | None = None,
+    ) -> None:
+        self.names: dict[str, Eventual] = dict(names or {})
+        self.begun = begun or Undertakings()
+        self._outer = outer
+        self._details: dict[str, GenDetail | Asked] = {}
+
+    def snapshot(self) -> Frame:
+        """What the names are now, for those who read them while this frame goes on."""
+        frame = Frame(self.names, self._outer)
+        frame._details = dict(self._details)
+        return frame
+
+    def bind(self, name: str, value: Eventual, detail: GenDetail | Asked | None = None) -> None:
         """Declare or rebind a name of this frame; gen and select bring a detail."""
         self.names[name] = value
         self._details.pop(name, None)
         if detail is not None:
             self._details[name] = detail
 
-    def assign(self, name: str, value: Value | Promise) -> None:
+    def assign(self, name: str, value: Eventual) -> None:
         """Change a declared name."""
         self.check_assignable(name)
         self.bind(name, value)
@@ -56,7 +73,7 @@ class Frame:
             frame = frame._outer
         return frame
 
-    def lookup(self, name: str) -> Value | Promise:
+    def lookup(self, name: str) -> Eventual:
         """What the name is bound to. Raises E0301."""
         frame = self.find(name)
         if frame is None:
@@ -64,41 +81,18 @@ class Frame:
         return frame.names[name]
 
     def detail(self, name: str) -> GenDetail | None:
-        """What the gen or select that bound the name has left with it."""
+        """What the gen or select that bound the name has left with it; there as soon as the value is."""
         frame = self.find(name)
-        return None if frame is None else frame._details.get(name)
-
-    def own(self, promise: Promise) -> Promise:
-        """Take over a promise: it ends with this frame at the latest."""
-        self._promises.append(promise)
-        return promise
-
-    @property
-    def begun(self) -> int:
-        """How many promises this frame has taken over; what to give to `settle` and `close` for those that follow."""
-        return len(self._promises)
-
-    async def settle(self, since: int = 0) -> None:
-        """Wait for all promises in the order of their start; the first error, in this order, is raised."""
-        for task in self._promises[since:]:
-            await asyncio.shield(task)
-
-    async def close(self, since: int = 0) -> None:
-        """Cancel what still runs and wait until it has ended. Errors of promises that nobody asked for are dropped."""
-        ending, self._promises[since:] = self._promises[since:], []
-        for task in ending:
-            task.cancel()
-        if ending:
-            await asyncio.wait(ending)
-            for task in ending:
-                if not task.cancelled():
-                    task.exception()  # mark it as seen
+        detail = None if frame is None else frame._details.get(name)
+        return detail.detail if isinstance(detail, Asked) else detail
 
 
 @dataclass(frozen=True, slots=True)
 class Env:
     """Where a node is run: its module (defs, types, file of errors), names, context, place for seeds, strand, path,
     call depth, gen defaults (`set`, fork options).
+
+    `in_steps`: every statement is settled before the next one begins, so that a failure leaves nothing half done.
     """
 
     module: Module
@@ -109,6 +103,11 @@ class Env:
     path: str
     depth: int = 0
     defaults: Mapping[str, Value] = field(default_factory=dict)
+    in_steps: bool = False
+
+    def where(self) -> Where:
+        """Where an operation is queued."""
+        return Where(self.context, self.strand, self.place, self.path, self.frame.begun)
 
     def looped(self, index: int) -> Env:
         """Inside round `index` of a loop."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from frontend_lang import operators
 from frontend_lang.errors import RUN_WIDE, ProgramError
@@ -62,36 +63,20 @@ class Guards(Maps):
             self.run.events.emit("emit", {"value": value}, ctx=env.context.id or "", path=env.path)
 
     async def _try(self, node: ast.Try, env: Env) -> Signal | None:
-        """What the block has begun ends with it, so that its errors come up inside."""
-        role, begun = env.context.role, env.frame.begun
+        """The block runs step by step: what fails is the statement that would fail if nothing ever overlapped."""
+        role, mark = env.context.role, env.frame.begun.mark
         try:
-            signal = await self.execute_block(node.body, env)
-            async with env.strand.waiting():
-                await env.frame.settle(begun)
-            return signal
+            return await self.execute_block(node.body, replace(env, in_steps=True))
         except ProgramError as error:
-            error = await self._earliest(error, begun, env)
             if error.code in RUN_WIDE:
-                raise error
+                raise
+            await self.settle(env, before=mark)  # an error of what was begun before the block is not this one's
+            await env.frame.begun.close(mark)
             env.frame.bind(node.name, caught(error))
+        env.context.recover()
         if role is None and env.context.role is not None:
             env.context.close_role()
         return await self.execute_block(node.handler, env)
-
-    async def _earliest(self, error: ProgramError, begun: int, env: Env) -> ProgramError:
-        """The first error in the order of the program: one of what was begun before the block failed, or this one.
-
-        Whatever the block has begun has ended then.
-        """
-        try:
-            if not error.code.startswith("E08"):
-                async with env.strand.waiting():
-                    await env.frame.settle(begun)
-        except ProgramError as earlier:
-            error = earlier
-        finally:
-            await env.frame.close(begun)
-        return error
 
 
 def caught(error: ProgramError) -> Value:

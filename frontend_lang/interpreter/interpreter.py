@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.frames import Env, Promise
+from frontend_lang.interpreter.frames import Env, Eventual
 from frontend_lang.interpreter.machine import Executor, Jump, Signal
 from frontend_lang.interpreter.tools import Tools
 from frontend_lang.operators import truth
 from frontend_lang.rows import iterated
+from frontend_lang.running.contexts import Appended
+from frontend_lang.running.operations import tell
+from frontend_lang.running.places import placing
+from frontend_lang.running.promises import Derived, Promise
 from frontend_lang.running.run import Run
 from frontend_lang.runtime import Role
 from frontend_lang.syntax import ast
@@ -59,6 +63,8 @@ class Interpreter(Tools):
                 env = env.with_defaults(await self.options(statement.options, env))
                 continue
             signal = await self.execute(statement, env)
+            if env.in_steps:
+                await self.settle(env)
             if signal is not None:
                 return signal
         return None
@@ -92,12 +98,25 @@ class Interpreter(Tools):
         env.frame.check_assignable(node.name)
         env.frame.assign(node.name, await self._right_side(node.value, env, None, node.name))
 
-    async def _right_side(self, node: ast.RightSide, env: Env, declared: ast.Type | None, name: str) -> Value | Promise:
-        """A call of a def is only begun; anything else is evaluated."""
-        called = self.called_def(node, env)
-        if called is not None and isinstance(node, ast.Call):
-            return await self.start_call(node, called, env, declared)
-        return self.types(env).fit(await self.evaluate(node, env), declared, f"`{name}`")
+    async def _right_side(self, node: ast.RightSide, env: Env, declared: ast.Type | None, name: str) -> Eventual:
+        """A promise, where the value may come later; it must fit the declared type then."""
+        value = await self.deferred(node, env)
+        if not isinstance(value, Promise):
+            return self.types(env).fit(value, declared, f"`{name}`")
+        return value if declared is None else self._fitting(value, node, env, declared, name)
+
+    def _fitting(
+        self, promise: Promise[Value], node: ast.RightSide, env: Env, declared: ast.Type, name: str
+    ) -> Promise[Value]:
+        types, placed = self.types(env), self.placed(node, env)
+
+        def fitted() -> Value:
+            with placing(placed):
+                return types.fit(promise.result(), declared, f"`{name}`")
+
+        fitting = Derived((promise,), fitted)
+        env.frame.begun.add(fitting)
+        return fitting
 
     async def _evaluate(self, node: ast.Evaluate, env: Env) -> None:
         await self.evaluate(node.expression, env)
@@ -109,12 +128,24 @@ class Interpreter(Tools):
         await self._append(node.value, env, "\n" if node.newline else "")
 
     async def _append(self, node: ast.Expression, env: Env, ending: str = "") -> None:
-        pieces = [*await self.pieces(node, env), (ending, True)]
-        for text, trusted in pieces:
-            env.context.add_text(text, trusted)
+        context = env.context
+        pieces = await self.pieces(node, env)
+        for piece, trusted in pieces:
+            if isinstance(piece, Promise):
+                context.add_promise(piece)
+            else:
+                context.add_text(piece, trusted)
+        context.add_text(ending, trusted=True)
         if self.run.events.active:
-            what = {"role": env.context.role, "text": "".join([text for text, _ in pieces])}
-            self.run.events.emit("text", what, ctx=env.context.id or "", path=env.path)
+            self._tell_text([*(piece for piece, _ in pieces), ending], env)
+
+    def _tell_text(self, pieces: Sequence[str | Promise[Value]], env: Env) -> None:
+        """Now, or when all that stands before it is known."""
+        appended = Appended(pieces, env.context.role, env.path)
+        if env.context.up_to_date():
+            tell(self.run, env.context, [appended])
+        else:
+            env.context.tell_later(appended)
 
     async def _role(self, node: ast.RoleStatement, env: Env) -> Signal | None:
         env.context.open_role(Role(node.role))
@@ -173,7 +204,7 @@ class Interpreter(Tools):
 
     async def _round(self, body: ast.Block, index: int, env: Env) -> Signal | None:
         """One round of a loop; the signal that ends the loop."""
-        await self.run.step()
+        await self.run.step(env.strand)
         signal = await self.execute_block(body, env.looped(index))
         return None if signal is not None and signal.jump is Jump.CONTINUE else signal
 

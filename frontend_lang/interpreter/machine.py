@@ -9,8 +9,10 @@ from enum import Enum
 from typing import Any
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.frames import Env
+from frontend_lang.interpreter.frames import Env, Eventual
 from frontend_lang.modules import Module
+from frontend_lang.running.places import Placed
+from frontend_lang.running.promises import Promise
 from frontend_lang.running.run import Run, as_program_error
 from frontend_lang.syntax import ast
 from frontend_lang.types import TypeSystem
@@ -43,6 +45,7 @@ class BoundDef:
 
 
 Evaluator = Callable[[Any, Env], Awaitable[Value]]
+Deferrer = Callable[[Any, Env], Awaitable[Eventual]]
 Executor = Callable[[Any, Env], Awaitable[Signal | None]]
 
 
@@ -53,6 +56,7 @@ class Machine(ABC):
         self.run = run
         self._types: dict[Module, TypeSystem] = {}
         self._evaluators = self.evaluators()
+        self._deferrers = self.deferrers()
         self._executors = self.executors()
 
     def types(self, env: Env) -> TypeSystem:
@@ -83,6 +87,10 @@ class Machine(ABC):
         """Node class -> how its value is computed."""
 
     @abstractmethod
+    def deferrers(self) -> Mapping[type, Deferrer]:
+        """Node class -> how it is begun, where its value may come later."""
+
+    @abstractmethod
     def executors(self) -> Mapping[type, Executor]:
         """Node class -> how it is executed."""
 
@@ -100,10 +108,39 @@ class Machine(ABC):
         except Exception as error:
             raise as_program_error(error).at(node.span, env.module.file, env.path) from error
 
+    async def deferred(self, node: ast.RightSide, env: Env) -> Eventual:
+        """The value, or the promise of one: calls of defs, forks and maps are only begun, promises not waited for."""
+        begin = self._deferrers.get(type(node))
+        if begin is None:
+            return await self.evaluate(node, env)
+        try:
+            return await begin(node, env)
+        except ProgramError as error:
+            error.at(node.span, env.module.file, env.path)
+            raise
+        except Exception as error:
+            raise as_program_error(error).at(node.span, env.module.file, env.path) from error
+
+    def placed(self, node: ast.Node, env: Env) -> Placed:
+        """What gives an error that happens later the place of this node."""
+        span, file, path = node.span, env.module.file, env.path
+        return lambda error: as_program_error(error).at(span, file, path)
+
+    async def settled(self, value: Eventual, env: Env) -> Value:
+        """The value, waited for if it is a promise; while other strands make it, this one's slot is free."""
+        return await value.wait(env.strand) if isinstance(value, Promise) else value
+
+    async def settle(self, env: Env, since: int = 0, before: int | None = None) -> None:
+        """Wait for what the frame has begun from one mark of `env.frame.begun` on and before another.
+
+        Raises the first error in the order of the program.
+        """
+        await env.frame.begun.settle(env.strand, since, before)
+
     async def execute(self, node: ast.Statement, env: Env) -> Signal | None:
         """Run one statement."""
         try:
-            await self.run.step()
+            await self.run.step(env.strand)
             return await self._executors[type(node)](node, env)
         except ProgramError as error:
             error.at(node.span, env.module.file, env.path)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.forks import Branch, Forks
+from frontend_lang.interpreter.forks import Forks
 from frontend_lang.interpreter.frames import Env, Frame
 from frontend_lang.interpreter.machine import Evaluator, Executor
 from frontend_lang.rows import iterated
@@ -58,8 +58,8 @@ class Maps(Forks):
         )
         status, value = "cancelled", None
         try:
-            outcome = await self.run_branch(Branch(node.body, names, str(index)), index, None, inner)
-            status, value = "ok", outcome.value
+            value, _ = await self.run_branch(node.body, None, inner)
+            status = "ok"
             return value
         except ProgramError as error:
             status = error.code

@@ -27,11 +27,11 @@ MAP_OPTIONS = FORK_OPTIONS | {"stream"}
 
 @dataclass(frozen=True, slots=True)
 class GenSettings:
-    """Options of one gen: how to sample, an explicit seed if one was given, how many tries `until` has."""
+    """Options of one gen: how to sample; an explicit seed and a number of tries where they were given."""
 
     params: GenParams
-    seed: int | None
-    tries: int
+    seed: int | None = None
+    tries: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ _width = _Number(1, math.inf, whole=True, limits=f"at least 1; at most {Limits()
 def gen_settings(options: Mapping[str, Value]) -> GenSettings:
     """Settings of a gen. Raises E0303 for an unknown option, E0401 and E0402 for bad values."""
     fields: dict[str, object] = {}
-    seed, tries = None, DEFAULT_TRIES
+    seed, tries = None, None
     for name, value in options.items():
         if value is None:
             continue

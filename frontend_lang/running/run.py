@@ -54,9 +54,10 @@ class Run:
         """A new strand, without a slot."""
         return Strand(self._slots)
 
-    async def step(self) -> None:
+    async def step(self, strand: Strand) -> None:
         """Count a statement, round or call; now and then let others work, so that a busy loop can be stopped too."""
         if self.counters.step() % STEPS_AT_ONCE == 0:
+            strand.start_all()
             await asyncio.sleep(0)
 
     def spawn(self, work: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:

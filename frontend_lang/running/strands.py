@@ -1,8 +1,9 @@
 """Which strands of a run may work at once.
 
-A strand is a line of execution: the program, a branch, or a call that overlaps with its caller. At most
+A strand is a line of execution: the program, a branch, a row, or a call that overlaps with its caller. At most
 `live_branches` of them work at a time. A strand that waits for other strands gives its slot back while it waits, so
-strands that hold a slot never wait for one another and nesting cannot deadlock.
+strands that hold a slot never wait for one another and nesting cannot deadlock. Operations that a strand has queued on
+a context go on while it waits; they hold no slot of their own.
 """
 
 from __future__ import annotations
@@ -10,14 +11,41 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Protocol
+
+
+class Startable(Protocol):
+    """Work that has been queued and runs by itself once it is started; starting it again does nothing."""
+
+    def start(self) -> None:
+        """Let it run."""
+        ...
 
 
 class Strand:
-    """A line of execution and whether it holds a slot. The program's own strand works without one."""
+    """A line of execution: whether it holds a slot, and which work it has queued that nothing has started yet.
+
+    Queued work is started when its strand is about to wait for something else; work that the strand itself waits for
+    next runs within the strand and costs no task. The program's own strand works without a slot.
+    """
+
+    __slots__ = ("_held", "_queued", "_slots")
 
     def __init__(self, slots: asyncio.Semaphore) -> None:
         self._slots = slots
         self._held = False
+        self._queued: list[Startable] = []
+
+    def queue(self, work: Startable) -> None:
+        """Take note of work to be started."""
+        self._queued.append(work)
+
+    def start_all(self) -> None:
+        """Start what is queued; to be called before anything that may take a while."""
+        if self._queued:
+            queued, self._queued = self._queued, []
+            for work in queued:
+                work.start()
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[Strand]:
@@ -30,7 +58,8 @@ class Strand:
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[None]:
-        """Give the slot to others during the block, then take one again."""
+        """Give the slot to others during the block, then take one again; not where the block has failed."""
+        self.start_all()
         held = self._held
         self._give()
         yield

@@ -55,7 +55,7 @@ def test_def_that_only_computes_opens_no_context() -> None:
 
 def test_set_holds_inside_use_but_not_inside_calls() -> None:
     runtime = ScriptedRuntime(lambda prompt, call: "a")
-    run_on(runtime, "def f() { gen a }\nset temp=0\nuse f()\nf()")
+    run_on(runtime, "def f() { gen a\nreturn a }\nset temp=0\nuse f()\nf()")
     assert [call.params.temperature for call in runtime.generations] == [0.0, 1.0]
 
 

@@ -63,7 +63,7 @@ def test_events_are_json_lines() -> None:
 
 
 def test_paths_name_calls_and_branches() -> None:
-    source = "def f() { gen a }\nfork { left { f() } right { fork 2 { f() } } }"
+    source = "def f() { gen a\nreturn a }\nfork { left { f() } right { fork 2 { f() } } }"
     events = events_of(source, ScriptedRuntime(lambda prompt, call: "a"))
     paths = {event.path for event in events if event.event == "gen.end"}
     assert paths == {"main[left].f", "main[right][0].f", "main[right][1].f"}

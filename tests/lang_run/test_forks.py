@@ -97,16 +97,28 @@ def _peak_of(source: str, limits: Limits) -> int:
     return peak
 
 
-def test_failing_branch_cancels_its_siblings() -> None:
+def test_failing_branch_cancels_those_after_it_and_lets_those_before_it_end() -> None:
     def answer(prompt: str, call: ScriptedCall) -> str:
-        return "x" if prompt == "1" else "1 2 3 4 5 6 7 8"
+        return {"0": "7", "1": "x"}.get(prompt, "1 2 3 4 5 6 7 8")
 
-    runtime = ScriptedRuntime(answer, delay=lambda verb, context: 0.002)
+    def delay(verb: str, context: ContextId) -> float:
+        return 30.0 if context in ("c4", "c5") and verb == "delta" else 0.01 if context == "c2" else 0.0
+
+    runtime = ScriptedRuntime(answer, delay=delay)
     with pytest.raises(ProgramError) as caught:
         run_on(runtime, 'fork 4 as i { "@{i}"\ngen a\nlet n = int(a) }')
     assert caught.value.code == "E0406"
     assert caught.value.path == "main[1]"
-    assert "0 1 2 3" not in " ".join(runtime.history)
+    assert "07" in runtime.history
+
+
+def test_of_branches_that_fail_the_first_in_order_counts() -> None:
+    def delay(verb: str, context: ContextId) -> float:
+        return 0.01 if context == "c2" else 0.0
+
+    with pytest.raises(ProgramError) as caught:
+        run_on(ScriptedRuntime(lambda prompt, call: "x", delay=delay), 'fork 4 as i { "@{i}"\ngen a\nlet n = int(a) }')
+    assert caught.value.path == "main[0]"
 
 
 def test_on_error_drop_and_none() -> None:
@@ -127,9 +139,9 @@ def test_fork_timeout_fails_the_branches_that_have_not_ended() -> None:
     def delay(verb: str, context: ContextId) -> float:
         return 30.0 if verb == "delta" and context == "c3" else 0.0
 
-    source = 'return fork 3 as i with timeout=50ms, on_error="%s" { gen a\nyield i }'
+    source = 'return fork 3 as i with timeout=50ms, on_error="%s" { gen a\nyield i + len(a) }'
     runtime = ScriptedRuntime(lambda prompt, call: "a", delay=delay)
-    assert run_on(runtime, source % "none").value == [0, None, 2]
+    assert run_on(runtime, source % "none").value == [1, None, 3]
     with pytest.raises(ProgramError) as caught:
         run_on(ScriptedRuntime(lambda prompt, call: "a", delay=delay), source % "fail")
     assert caught.value.code == "E0803"
@@ -148,11 +160,11 @@ def test_losers_of_first_are_cancelled_and_released_before_the_program_goes_on()
             if event.event == "join":
                 live.append(runtime_live(runtime))
 
-        source = "let w = fork 8 as i { gen a\nyield i } join first\nreturn w"
+        source = "let w = fork 8 as i { gen a\nyield [i, a] } join first\nreturn w"
         return (await run_async(parsed(source), runtime=runtime, on_event=seen)).value
 
-    assert asyncio.run(watched()) == 2
-    assert live == [2]  # the parent and the winner
+    assert asyncio.run(watched()) == [2, "a"]
+    assert live == [1]  # the parent; without `keep` nobody needs the winner's either
     assert runtime.live == 0
 
 

@@ -108,7 +108,7 @@ def test_variables_and_control_flow(source: str, value: object) -> None:
         ("repeat 'a' { }", "E0402"),
         ("repeat -1 { }", "E0402"),
         ("let x = map y in 1 { yield y }", "E0402"),
-        ("gen x: int", "E0299"),
+        ("gen x: int", "E0601"),
         ("assert 1 == 2", "E0604"),
     ],
 )
