@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from radixkv.cli.limit_option import read_limits
 from radixkv.cli.outcome import FAILURE
 from radixkv.cli.planned_run import Inputs, PlannedRun, planned_run, program_failure
 from radixkv.cli.program_source import read_arguments, read_program
@@ -21,7 +22,7 @@ from radixkv.cli.terminal import print_json, say, visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from frontend_lang import RunResult
+    from frontend_lang import Limits, RunResult
     from frontend_lang.events import Event
     from frontend_lang.values import Value
     from radixkv.engine import Engine
@@ -49,6 +50,9 @@ class Shown:
 @click.option("--entry", metavar="NAME", help="The def to run.")
 @click.option("--trace", metavar="FILE", help="Write every event as a JSON line.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: value, vars, usage, timing, seed, ….")
+@click.option(
+    "--limit", "limits", multiple=True, metavar="NAME=VALUE", help="A limit of the run: tokens=2000, wall=30s, …"
+)
 @click.option("--tools", metavar="FILE.py", help="Python file whose @tool functions the program may call.")
 @click.option("--data", metavar="DIR", help="Folder of the files that the program reads; default: the program's.")
 @engine_settings
@@ -62,15 +66,16 @@ def command(file: str | None, text: str | None, pairs: tuple[str, ...], **settin
     source = read_program(file, text)
     inputs = Inputs(read_arguments(pairs), settings.pop("entry"), settings.pop("data"), settings.pop("tools"))
     shown = Shown(settings["seed"], settings.pop("as_json"), settings.pop("trace"))
+    limits = read_limits(settings.pop("limits"))
     planned = planned_run(source, inputs, quiet=shown.as_json)
     from radixkv.cli.session import with_engine
 
-    result = with_engine(settings, partial(_run, planned, shown))
+    result = with_engine(settings, partial(_run, planned, shown, limits))
     present_result(result, shown)
     return FAILURE if failed_checks(result.checks) else 0
 
 
-async def _run(planned: PlannedRun, shown: Shown, engine: Engine) -> RunResult:
+async def _run(planned: PlannedRun, shown: Shown, limits: Limits, engine: Engine) -> RunResult:
     from frontend_lang import run_async
     from frontend_lang.errors import ProgramError
     from radixkv.programs import EngineRuntime
@@ -83,6 +88,7 @@ async def _run(planned: PlannedRun, shown: Shown, engine: Engine) -> RunResult:
                 runtime=EngineRuntime(engine),
                 entry=planned.inputs.entry,
                 seed=shown.seed,
+                limits=limits,
                 on_event=on_event,
                 data=planned.data,
                 tools=planned.tools,
