@@ -50,6 +50,7 @@ quick: $(VENV)/.installed-dev
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/radixkv fmt --check examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -32,8 +32,8 @@ class StatementLayout(ExpressionLayout):
         """The whole program, comments at its end included."""
         statements = self._statements(tree.children, "")
         comments, blank = self.gaps.rest()
-        end: list[Doc] = [Break(item=True, blank=blank), Notes(comments)] if comments else []
-        return concat([*statements, *end])
+        before: list[Doc] = [Break(item=True, blank=blank)] if statements else []
+        return concat([*statements, *before, Notes(comments)] if comments else statements)
 
     def sequence(self, children: Sequence[Child]) -> Doc:
         """The children with spaces where they belong.
