@@ -25,6 +25,7 @@ BUILTINS: Mapping[str, Builtin] = {
         builtin("parse", ("text",), texts.parse),
         builtin("strip", ("text",), texts.strip),
         builtin("lower", ("text",), texts.lower),
+        builtin("matches", ("text", "pattern"), texts.matches, required=2),
         builtin("split", ("text", "sep"), texts.split),
         builtin("concat", ("items", "sep"), texts.concat),
         builtin("replace", ("text", "old", "new"), texts.replace, required=3),

@@ -6,6 +6,8 @@ from hashlib import sha256
 
 from frontend_lang.builtin_functions.arguments import a_list, a_text
 from frontend_lang.errors import ProgramError
+from frontend_lang.grammars import Grammar
+from frontend_lang.runtime import Regex
 from frontend_lang.values import (
     MAX_ITEMS,
     MAX_TEXT,
@@ -33,6 +35,11 @@ def strip(text: Value) -> Value:
 def lower(text: Value) -> Value:
     """In lower case."""
     return checked_text(a_text("lower", text).lower())
+
+
+def matches(text: Value, pattern: Value) -> Value:
+    """Whether the whole text matches the pattern, as in the type `re'…'`; in linear time. Raises E0504, E0505."""
+    return Grammar.of(Regex(a_text("matches", pattern))).matches(a_text("matches", text))
 
 
 def split(text: Value, sep: Value = None) -> Value:

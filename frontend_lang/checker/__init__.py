@@ -9,7 +9,7 @@ from frontend_lang.checker.literals import check_literals
 from frontend_lang.checker.options import check_options
 from frontend_lang.checker.report import Report
 from frontend_lang.checker.resolver import Resolver
-from frontend_lang.checker.unbuilt import check_built
+from frontend_lang.checker.types import check_types
 from frontend_lang.diagnostics import Diagnostic
 from frontend_lang.modules import Module
 from frontend_lang.syntax import ast
@@ -31,8 +31,8 @@ def check(
     report = Report(program)
     Resolver(module, report, interactive=interactive).run()
     check_options(program, report)
-    check_built(program, report)
-    check_literals(program, report)
+    check_types(module, report)
+    check_literals(module, report)
     check_layout(program, report, interactive=interactive)
     if runnable or entry is not None:
         check_entry(program, entry, report)

@@ -10,30 +10,32 @@ from frontend_lang.checker.options import literal_value
 from frontend_lang.checker.report import Report
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.generation import option_texts
-from frontend_lang.interpreter.types import TypeChecker
+from frontend_lang.modules import Module
 from frontend_lang.operators import truth
 from frontend_lang.running.limits import Limits
 from frontend_lang.syntax import ast
+from frontend_lang.types import TypeSystem
 from frontend_lang.values import Value, type_name
 
+# Reported where the type is written.
+_OF_TYPES = ("E0303", "E0309", "E0401", "E0403", "E0504", "E0505", "E0506", "E0507", "E0703")
 _ROUNDS, _BRANCHES = "rounds of one loop", "branches of a run"
 
 
-def check_literals(program: ast.Program, report: Report) -> None:
+def check_literals(module: Module, report: Report) -> None:
     """Report E0309, E0402, E0407, E0503 and E0607 about values that are written out."""
-    checks = _Literals(program, report)
-    for node in ast.walk(program):
+    checks = _Literals(module, report)
+    for node in ast.walk(module.program):
         check = checks.handlers.get(type(node))
         if check is not None:
             check(node)
 
 
 class _Literals:
-    def __init__(self, program: ast.Program, report: Report) -> None:
-        types = {node.name: node.type for node in program.statements if isinstance(node, ast.TypeDefinition)}
-        self._types = TypeChecker(types)
+    def __init__(self, module: Module, report: Report) -> None:
+        self._types = TypeSystem(module)
+        self._defs = module.defs
         self._report = report
-        self._defines_range = any(isinstance(node, ast.Def) and node.name == "range" for node in program.statements)
         self.handlers: dict[type, Callable[[Any], None]] = {
             ast.Let: lambda node: self._fits(node.value, node.type, f"`{node.name}`"),
             ast.Param: lambda node: self._fits(node.default, node.type, f"parameter `{node.name}`"),
@@ -47,6 +49,8 @@ class _Literals:
             ast.Comprehension: lambda node: self._judge(node.items, lambda value: _list(value, "a comprehension")),
             ast.Repeat: lambda node: self._judge(node.count, _rounds),
             ast.CountFork: lambda node: self._judge(node.count, _branches),
+            ast.Def: self._returns,
+            ast.Call: self._arguments,
             ast.Select: self._select,
             ast.Binary: self._division,
             ast.RecordLiteral: self._record,
@@ -59,19 +63,34 @@ class _Literals:
         try:
             judge(literal_value(node))
         except ProgramError as error:
-            if error.code not in ("E0299", "E0403"):  # of types, and reported there
+            if error.code not in _OF_TYPES:
                 self._report.add(error.code, node.span, error.message, error.hint)
 
     def _items(self, node: ast.Expression, what: str, most: int, counted: str) -> None:
         """A list that is gone through, if it is written out, as `range(…)` too."""
         self._judge(node, lambda value: _list(value, what))
-        exact = isinstance(node, ast.ListLiteral) or (isinstance(node, ast.Call) and not self._defines_range)
+        exact = isinstance(node, ast.ListLiteral) or (isinstance(node, ast.Call) and "range" not in self._defs)
         count = written_length(node) if exact else None
         if count is not None and count > most:
             self._report.add("E0503", node.span, *_too_many(count, most, counted))
 
     def _fits(self, node: ast.Node | None, declared: ast.Type | None, what: str) -> None:
         self._judge(node, lambda value: self._types.fit(value, declared, what))
+
+    def _returns(self, node: ast.Def) -> None:
+        for inner in ast.walk(node.body):
+            if isinstance(inner, ast.Return):
+                self._fits(inner.value, node.returns, f"what `{node.name}` returns")
+
+    def _arguments(self, node: ast.Call) -> None:
+        """What a def of this module is called with."""
+        called = self._defs.get(node.callee.name) if isinstance(node.callee, ast.Name) else None
+        parameters = called.parameters if called else ()
+        named = {parameter.name: parameter for parameter in parameters}
+        for index, argument in enumerate(node.arguments):
+            parameter = named.get(argument.name) if argument.name else (*parameters[index : index + 1], None)[0]
+            if parameter is not None:
+                self._fits(argument.value, parameter.type, f"parameter `{parameter.name}`")
 
     def _select(self, node: ast.Select) -> None:
         self._judge(node.candidates, option_texts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from frontend_lang import operators
-from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.frames import Env, Eventual
 from frontend_lang.interpreter.machine import Deferrer, Evaluator, Machine
 from frontend_lang.running.promises import Derived, Promise
@@ -82,7 +81,7 @@ class Expressions(Machine):
         return node.seconds
 
     async def _regex(self, node: ast.Regex, env: Env) -> Value:
-        raise ProgramError("E0299", "regular expressions as values are not in this version")
+        return node.pattern
 
     async def _attribute(self, node: ast.Attribute, env: Env) -> Value:
         return operators.attribute(await self.evaluate(node.value, env), node.name)
