@@ -89,9 +89,9 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """Where a node is run: its module (defs, types, file of errors), names, context, place for seeds, strand, path,
-    call depth, gen defaults (`set`, fork options).
+    """Where a node is run: its module, names, context, place for seeds, strand, path, call depth, gen defaults.
 
+    The module gives defs, types and the file of errors. Gen defaults are those of `set` and of fork options.
     `in_steps`: every statement is settled before the next one begins, so that a failure leaves nothing half done.
     """
 

@@ -41,9 +41,9 @@ class Generation(Calls):
             () if until is None else _promises(until, env),
         )
         asked = queue_gen(self.run, env.where(), request)
-        env.frame.bind(node.name, asked.promise, asked)
-        if until is not None and _acts(until):
+        if env.in_steps or (until is not None and _acts(until)):
             await asked.promise.wait(env.strand)
+        env.frame.bind(node.name, asked.promise, asked)
 
     def _value_type(self, node: ast.Gen, env: Env) -> ValueType | None:
         """What the text must be; None for plain text, which needs no parsing."""
@@ -70,6 +70,8 @@ class Generation(Calls):
         norm = norm_setting(await self.options(node.options, env))
         request = SelectRequest(node.name, node.site, options, norm, self.placed(node, env))
         asked = queue_select(self.run, env.where(), request)
+        if env.in_steps:
+            await asked.promise.wait(env.strand)
         env.frame.bind(node.name, asked.promise, asked)
 
 

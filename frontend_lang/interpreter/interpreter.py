@@ -17,7 +17,7 @@ from frontend_lang.running.promises import Derived, Promise
 from frontend_lang.running.run import Run
 from frontend_lang.runtime import Role
 from frontend_lang.syntax import ast
-from frontend_lang.values import Value, type_name
+from frontend_lang.values import Value, text_of, type_name
 
 
 class Interpreter(Tools):
@@ -101,6 +101,8 @@ class Interpreter(Tools):
     async def _right_side(self, node: ast.RightSide, env: Env, declared: ast.Type | None, name: str) -> Eventual:
         """A promise, where the value may come later; it must fit the declared type then."""
         value = await self.deferred(node, env)
+        if env.in_steps:
+            value = await self.settled(value, env)
         if not isinstance(value, Promise):
             return self.types(env).fit(value, declared, f"`{name}`")
         return value if declared is None else self._fitting(value, node, env, declared, name)
@@ -130,6 +132,8 @@ class Interpreter(Tools):
     async def _append(self, node: ast.Expression, env: Env, ending: str = "") -> None:
         context = env.context
         pieces = await self.pieces(node, env)
+        if env.in_steps:
+            pieces = [(text_of(await self.settled(piece, env)), trusted) for piece, trusted in pieces]
         for piece, trusted in pieces:
             if isinstance(piece, Promise):
                 context.add_promise(piece)

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.forks import Forks
-from frontend_lang.interpreter.frames import Env, Frame
-from frontend_lang.interpreter.machine import Evaluator, Executor
+from frontend_lang.interpreter.frames import Env, Eventual, Frame
+from frontend_lang.interpreter.machine import Deferrer, Evaluator, Executor
 from frontend_lang.rows import iterated
 from frontend_lang.running.contexts import Context
 from frontend_lang.running.mapping import MapSettings, RowDone, RunningMap
 from frontend_lang.running.options import MAP_OPTIONS, fork_settings, stream_setting
+from frontend_lang.running.places import placing
+from frontend_lang.running.promises import Spawned
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value
 
@@ -24,6 +26,10 @@ class Maps(Forks):
         """Adds map as a value."""
         return {**super().evaluators(), ast.Map: self._map}
 
+    def deferrers(self) -> Mapping[type, Deferrer]:
+        """Adds map, which may run while evaluation goes on."""
+        return {**super().deferrers(), ast.Map: self._later_map}
+
     def executors(self) -> Mapping[type, Executor]:
         """Map as a statement."""
         return {ast.Map: self._map_statement}
@@ -33,10 +39,13 @@ class Maps(Forks):
 
     async def _map(self, node: ast.Map, env: Env) -> Value:
         given = await self.options(node.options, env)
+        return await self._mapped(node, await self.evaluate(node.items, env), given, env)
+
+    async def _mapped(self, node: ast.Map, items: Value, given: dict[str, Value], env: Env) -> Value:
         settings = fork_settings(given)
         rows_env = env.with_defaults({name: value for name, value in given.items() if name not in MAP_OPTIONS})
         streams = stream_setting(given)
-        with iterated(await self.evaluate(node.items, env), f"`map {node.name} in`") as rows:
+        with iterated(items, f"`map {node.name} in`") as rows:
             running = RunningMap(
                 self.run,
                 rows,
@@ -46,6 +55,19 @@ class Maps(Forks):
             )
             return await running.values(env.strand)
 
+    async def _later_map(self, node: ast.Map, env: Env) -> Eventual:
+        """The rows read the names as they are now, whatever becomes of them."""
+        options = await self.options(node.options, env)
+        items = await self.deferred(node.items, env)
+        apart = replace(env, frame=env.frame.snapshot(), strand=self.run.strand(env.strand))
+        promise = Spawned(self.run.spawn(self._mapped_apart(node, items, options, apart)))
+        env.frame.begun.add(promise)
+        return promise
+
+    async def _mapped_apart(self, node: ast.Map, items: Eventual, given: dict[str, Value], env: Env) -> Value:
+        with placing(self.placed(node, env)):
+            return await self._mapped(node, await self.settled(items, env), given, env)
+
     async def _row(self, node: ast.Map, index: int, row: Value, env: Env) -> Value:
         """The value of one row. `env` is the map's, with the strand of the row."""
         names = {node.name: row} if node.index is None else {node.name: row, node.index: index}
@@ -53,6 +75,7 @@ class Maps(Forks):
             env,
             frame=Frame(names, env.frame),
             context=Context(),
+            in_steps=False,
             place=env.place.branch(node.site, index),
             path=f"{env.path}[{index}]",
         )

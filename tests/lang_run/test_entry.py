@@ -97,7 +97,7 @@ def test_default_may_use_an_earlier_parameter() -> None:
 
 def test_program_that_does_not_pass_the_check_is_rejected_with_all_findings() -> None:
     with pytest.raises(ProgramRejected) as caught:
-        frontend_lang.run("return lable\nreturn lost", runtime=ScriptedRuntime(), file="x.rkv")
+        frontend_lang.run("let a = lable\nreturn lost", runtime=ScriptedRuntime(), file="x.rkv")
     assert caught.value.code == "E0301"
     assert caught.value.span is not None
     assert (caught.value.file, caught.value.span.line) == ("x.rkv", 1)
@@ -135,7 +135,7 @@ def test_import_of_the_package_is_cheap() -> None:
     ("declared", "given", "message"),
     [
         ("p: int", '"a"', 'parameter `p` is declared int, found str "a"'),
-        ("p: list[int]", '[1, "a"]', 'parameter `p` is declared list[int], found list [1,"a"]'),
+        ("p: list[int]", '[1, "a"]', 'parameter `p` is declared list[int]; [1]: int, found str "a"'),
         ("p: int", [0.5] * 100, "parameter `p` is declared int, found list [0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.…"),
         ("p: int", "null", "parameter `p` is declared int, found none"),
         ("p: int", float("nan"), "parameter `p` is declared int, found float nan"),
