@@ -50,7 +50,7 @@ class Calls(Expressions):
         if called is None:
             return await self._call_of_other(node, env)
         arguments = await self._arguments(node, env)
-        callee = replace(self._callee_env(called, node.site, env), strand=self.run.strand())
+        callee = replace(self._callee_env(called, node.site, env), strand=self.run.strand(env.strand))
         working = self._overlapping(called.definition, arguments, callee, self.placed(node, env))
         promise = Spawned(self.run.spawn(working))
         env.frame.begun.add(promise)

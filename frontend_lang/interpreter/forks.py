@@ -93,7 +93,7 @@ class Forks(Generation):
         self, node: ast.Fork, branches: Sequence[Branch], env: Env
     ) -> Callable[[list[tuple[int, Any]]], Awaitable[Value]]:
         """How a join without a winner makes its value, on a strand of its own."""
-        join, strand = node.join, self.run.strand()
+        join, strand = node.join, self.run.strand(env.strand)
         env = replace(env, strand=strand)
 
         async def gather(values: list[tuple[int, Any]]) -> Value:

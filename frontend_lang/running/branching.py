@@ -105,7 +105,7 @@ class RunningFork:
     async def finish_after(self, verb: Operation[None] | None) -> Any:
         """Run the branches and join them, once the fork verb has been done."""
         if verb is not None:
-            await verb.wait(self._run.strand())
+            await verb.wait(self._run.strand(self._where.strand))
         return await self.finish()
 
     async def finish(self) -> Any:
@@ -190,7 +190,7 @@ class RunningFork:
                     self._fail(index, ProgramError(late.code, late.message))
 
     async def _work(self) -> None:
-        strand = self._run.strand()
+        strand = self._run.strand(self._where.strand)
         for index in self._waiting:
             async with strand.working():
                 if self._fatal:

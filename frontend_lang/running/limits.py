@@ -15,7 +15,7 @@ class Limits:
     """
 
     iterations: int = 1000  # rounds of one loop
-    steps: int = 100_000  # statements, loop rounds and calls of the whole run
+    steps: int = 100_000  # statements, loop rounds and calls of the run, and again of each row of its maps
     call_depth: int = 32
     live_branches: int = 64  # branches and overlapping calls at once; further ones wait
     branches: int = 4096  # of all forks of the whole run
@@ -41,22 +41,31 @@ def _lower(a: float | None, b: float | None) -> float | None:
     return b if a is None else a if b is None else min(a, b)
 
 
+class Steps:
+    """Statements, loop rounds and calls of the program, or of one row of a map, with all that they begin."""
+
+    __slots__ = ("_limit", "_taken")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._taken = 0
+
+    def step(self) -> int:
+        """One more; how many that makes. Raises E0804."""
+        self._taken += 1
+        if self._taken > self._limit:
+            raise ProgramError("E0804", f"more than {self._limit} steps", "does a loop never end?")
+        return self._taken
+
+
 class Counters:
-    """Steps and branches used so far."""
+    """What the whole run has used so far."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._steps = 0
         self._branches = 0
         self._rows = 0
         self._tool_calls = 0
-
-    def step(self) -> int:
-        """One more statement, round or call; how many that makes. Raises E0804."""
-        self._steps += 1
-        if self._steps > self._limits.steps:
-            raise ProgramError("E0804", f"more than {self._limits.steps} steps", "does a loop never end?")
-        return self._steps
 
     def loop(self, rounds: int) -> None:
         """A loop of so many rounds begins. Raises E0805."""

@@ -109,9 +109,8 @@ class RunningMap:
             await asyncio.wait(workers)
 
     async def _pull_and_work(self) -> None:
-        strand = self._run.strand()
         while not self._ended:
-            async with strand.working():
+            async with self._run.strand().working() as strand:
                 row = self._pull()
                 if row is not None:
                     await self._one(row, strand)

@@ -101,7 +101,7 @@ class Operation(Begun[_T]):
             operation = operation._before
         for operation in reversed(chain):
             operation._state = _State.RUNNING
-            operation._task = self._run.spawn(operation._execute(self._run.strand()))
+            operation._task = self._run.spawn(operation._execute(self._run.strand(operation._strand)))
 
     async def wait(self, strand: Strand) -> _T:
         """Wait in the turn of the queue. What is queued only and belongs to `strand` runs within this call."""

@@ -11,7 +11,7 @@ from frontend_lang.errors import ProgramError
 from frontend_lang.events import EventLog
 from frontend_lang.running.checks import Checks
 from frontend_lang.running.contexts import ContextPool
-from frontend_lang.running.limits import Counters, Limits
+from frontend_lang.running.limits import Counters, Limits, Steps
 from frontend_lang.running.strands import Strand
 from frontend_lang.runtime import CallUsage, Runtime, RuntimeFailure
 from frontend_lang.sources import NoSource, TextSource
@@ -50,13 +50,13 @@ class Run:
         self._slots = asyncio.Semaphore(limits.live_branches)
         self._usage_due = time.perf_counter() + USAGE_EVERY_S
 
-    def strand(self) -> Strand:
-        """A new strand, without a slot."""
-        return Strand(self._slots)
+    def strand(self, parent: Strand | None = None) -> Strand:
+        """A new strand, without a slot. Its steps count as its parent's; without one, by themselves."""
+        return Strand(self._slots, Steps(self.limits.steps) if parent is None else parent.steps)
 
     async def step(self, strand: Strand) -> None:
         """Count a statement, round or call; now and then let others work, so that a busy loop can be stopped too."""
-        if self.counters.step() % STEPS_AT_ONCE == 0:
+        if strand.steps.step() % STEPS_AT_ONCE == 0:
             strand.start_all()
             await asyncio.sleep(0)
 

@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Protocol
 
+from frontend_lang.running.limits import Steps
+
 
 class Startable(Protocol):
     """Work that has been queued and runs by itself once it is started; starting it again does nothing."""
@@ -26,12 +28,14 @@ class Strand:
     """A line of execution: whether it holds a slot, and which work it has queued that nothing has started yet.
 
     Queued work is started when its strand is about to wait for something else; work that the strand itself waits for
-    next runs within the strand and costs no task. The program's own strand works without a slot.
+    next runs within the strand and costs no task. The program's own strand works without a slot. `steps` counts what it
+    and its children do.
     """
 
-    __slots__ = ("_held", "_queued", "_slots")
+    __slots__ = ("_held", "_queued", "_slots", "steps")
 
-    def __init__(self, slots: asyncio.Semaphore) -> None:
+    def __init__(self, slots: asyncio.Semaphore, steps: Steps) -> None:
+        self.steps = steps
         self._slots = slots
         self._held = False
         self._queued: list[Startable] = []
