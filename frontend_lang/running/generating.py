@@ -222,19 +222,24 @@ class _Selection:
             options = self._request.options
             self._run.tokens_left()
             context = await flush()
+            started = self._run.events.elapsed_s()
+            self._tell("select.start", context)
             async with _continuing(self._run, context, f"select `{self._request.name}`"):
                 scores = await self._run.runtime.score(context, options, self._request.norm)
             self._run.spend(scores.usage)
             chosen = options[scores.best]
             self.asked.detail = GenDetail(chosen, distribution=_distribution(options, scores))
-            self._tell(context, scores)
+            took_ms = round((self._run.events.elapsed_s() - started) * 1000, 3)
+            probs, usage = self.asked.detail.distribution, usage_record(scores.usage)
+            self._tell("select.end", context, value=chosen, probs=probs, usage=usage, ms=took_ms)
             return chosen
 
-    def _tell(self, context: ContextId, scores: Scores) -> None:
-        if self._run.events.active and self.asked.detail is not None:
-            what = {"name": self._request.name, "site": self._request.site, "value": self.asked.detail.text}
-            more = {"probs": self.asked.detail.distribution, "usage": usage_record(scores.usage), "role": self._role}
-            self._run.events.emit("select.end", {**what, **more}, ctx=context, path=self._where.path)
+    def _tell(self, event: str, context: ContextId, **data: object) -> None:
+        """An event; its seed, which samples nothing, names the place as that of a gen does."""
+        if self._run.events.active:
+            seed = request_seed(self._run.seed, self._request.site, self._where.place)
+            what = {"name": self._request.name, "site": self._request.site, "seed": seed, "role": self._role}
+            self._run.events.emit(event, {**what, **data}, ctx=context, path=self._where.path)
 
 
 def _distribution(options: Sequence[str], scores: Scores) -> dict[str, float]:

@@ -29,7 +29,7 @@ def test_events_of_a_run_in_order() -> None:
     events = events_of(PROGRAM, ScriptedRuntime(["one two"]))
     names = [event.event for event in events]
     assert names[:7] == ["run.start", "text", "gen.start", "gen.delta", "gen.delta", "gen.end", "fork"]
-    assert sorted(names[7:-3]) == ["branch.end"] * 2 + ["select.end"] * 2 + ["text"] * 2
+    assert sorted(names[7:-3]) == ["branch.end"] * 2 + ["select.end"] * 2 + ["select.start"] * 2 + ["text"] * 2
     assert names[-3:] == ["join", "usage", "run.end"]
     assert [event.seq for event in events] == list(range(len(events)))
     assert all(a.t_ms <= b.t_ms for a, b in itertools.pairwise(events))
