@@ -135,7 +135,7 @@ def test_data_file_is_read_no_further_than_width_rows_ahead() -> None:
     ahead: list[int] = []
 
     class Counting(MappingSource):
-        def open(self, path: str):  # noqa: ANN202
+        def open(self, path: str):
             stream = super().open(path)
             read, readline = 0, stream.readline
 
@@ -189,12 +189,18 @@ def test_map_of_something_else_says_what_it_needs() -> None:
 
 
 def test_cancelled_map_leaves_nothing() -> None:
-    runtime = ScriptedRuntime(echo, delay=lambda verb, context: 60.0 if verb == "delta" else 0)
+    all_started = asyncio.Event()
+
+    def delay(verb: str, context: ContextId) -> float:
+        if len(runtime.generations) == 9:
+            all_started.set()
+        return 60.0 if verb == "delta" else 0
+
+    runtime = ScriptedRuntime(echo, delay=delay)
 
     async def cancelled() -> None:
         running = asyncio.ensure_future(run_async(parsed('map x in range(9) { "@{x}"\ngen a }'), runtime=runtime))
-        while len(runtime.generations) < 9:
-            await asyncio.sleep(0)
+        await asyncio.wait_for(all_started.wait(), 10)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
