@@ -12,6 +12,7 @@ COMMANDS = {
     "fmt": "radixkv.cli.fmt_command",
     "explain": "radixkv.cli.explain_command",
     "test": "radixkv.cli.test_command",
+    "trace": "radixkv.cli.trace_command",
     "generate": "radixkv.cli.generate_command",
     "models": "radixkv.cli.models_command",
     "doctor": "radixkv.cli.doctor_command",

@@ -52,7 +52,7 @@ def command(
     report, module = checked_program(source, entry, quiet=as_json)
     arguments, folder = read_arguments(pairs), data_folder(source, data)
     try:
-        plan = explain(module, arguments, counter=_counter(model), entry=entry, data=folder)
+        plan = explain(module, arguments, counter=token_counter(model), entry=entry, data=folder)
     except ProgramError as error:
         raise program_failure(error, report.sources, exit_code=USAGE) from error
     if as_json:
@@ -65,7 +65,8 @@ def command(
     return 0
 
 
-def _counter(model: str) -> TokenCounter:
+def token_counter(model: str) -> TokenCounter:
+    """Counts with the tokenizer and the chat template of a model."""
     from functools import partial
 
     from radixkv.models import locate_model
