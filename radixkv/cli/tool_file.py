@@ -61,7 +61,7 @@ def _imported(path: Path) -> ModuleType:
 def _what_failed(error: BaseException, path: Path) -> str:
     """One line: what, and in which line of the file."""
     what = " ".join(f"{type(error).__name__}: {error}".split())
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path.absolute()]
     line = error.lineno if isinstance(error, SyntaxError) else frames[-1].lineno if frames else None
     return f"--tools: {path}{'' if line is None else f':{line}'}: {what}"
 
