@@ -7,25 +7,22 @@ result = await frontend_lang.run_async(source, {"city": "Oslo"}, runtime=runtime
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Mapping, Sequence
 
 from frontend_lang.checking import check_source
 from frontend_lang.diagnostics import Diagnostic
 from frontend_lang.errors import ProgramError
-from frontend_lang.events import EventLog, Listener
-from frontend_lang.interpreter.execution import Ended, Execution
+from frontend_lang.events import Listener
+from frontend_lang.interpreter.execution import Execution
 from frontend_lang.interpreter.tools import provided_tools
 from frontend_lang.modules import Module
-from frontend_lang.result import RunResult, Timing
+from frontend_lang.performing import RunSettings, perform
+from frontend_lang.result import RunResult
 from frontend_lang.running.limits import Limits
-from frontend_lang.running.run import Run, usage_record
 from frontend_lang.runtime import Runtime
-from frontend_lang.seeds import MAX_SEED, draw_run_seed
 from frontend_lang.sources import TextSource
 from frontend_lang.syntax import ast
 from frontend_lang.tools import HostTools
-from frontend_lang.values import to_json_safe
 
 
 class ProgramRejected(ProgramError):
@@ -78,17 +75,9 @@ async def run_async(
     that the run opened has been released.
     """
     module = _module(source, file, entry, modules)
-    run_seed = _checked_seed(seed)
     arguments = dict(args or {})
-    events = EventLog(uuid.uuid4().hex[:12], on_event)
-    run = Run(runtime, run_seed, limits or Limits(), events, data, provided_tools(module, tools))
-    _announce(events, runtime, run_seed)
-    try:
-        ended = await Execution(module, run, arguments).finish(entry)
-    except ProgramError as error:
-        _report(events, error)
-        raise
-    return _result(ended, run)
+    settings = RunSettings(runtime, seed, limits, on_event, data, provided_tools(module, tools))
+    return await perform(settings, lambda run: Execution(module, run, arguments).finish(entry))
 
 
 def run(
@@ -133,35 +122,3 @@ def _module(source: str | Module | ast.Program, file: str, entry: str | None, mo
     if isinstance(source, str):
         return load(source, file, entry, modules=modules)
     return source if isinstance(source, Module) else Module(source)
-
-
-def _checked_seed(seed: int | None) -> int:
-    if seed is None:
-        return draw_run_seed()
-    if 0 <= seed <= MAX_SEED:
-        return seed
-    raise ProgramError("E0401", f"seed={seed}", "a seed is 0 to 2**63-1")
-
-
-def _announce(events: EventLog, runtime: Runtime, seed: int) -> None:
-    if events.active:
-        info = runtime.info
-        events.emit("run.start", {**info.details, "version": info.version, "model": info.model, "seed": seed})
-
-
-def _report(events: EventLog, error: ProgramError) -> None:
-    if events.active:
-        line, col = (error.span.line, error.span.col) if error.span is not None else (None, None)
-        what = {"code": error.code, "message": error.message, "hint": error.hint}
-        events.emit("error", {**what, "file": error.file, "line": line, "col": col}, path=error.path)
-
-
-def _result(ended: Ended, run: Run) -> RunResult:
-    info = run.runtime.info
-    timing = Timing(run.events.elapsed_s(), run.first_text_s)
-    if run.events.active:
-        run.emit_usage()
-        run.events.emit("run.end", {"value": to_json_safe(ended.value), "usage": usage_record(run.usage)})
-    return RunResult(
-        ended.value, ended.names, run.usage, tuple(run.checks), run.seed, info.deterministic, info.model, timing
-    )
