@@ -20,17 +20,26 @@ PROGRAM = parsed("""def rate(x: str) -> float { user x
 assistant select v from ["a", "b"]
 return probs(v)["a"] }
 def pick(r: json) -> str { return r.l }
+def part(x: str) { user "@{x}"
+assistant gen own }
 user "start"
 let p = rate("p")
 let q = [rate(x) for x in ["1", "2"]]
+let m = map r in ["m", "n"] with width=2 { user r
+assistant gen t
+let late = rate(t)
+yield "@{t}@{late}" }
 assistant {
   fork 3 as i { gen a with max=3; fork 2 { gen b; yield b } join first keep } join best by rate(a) keep
-  fork 4 with width=2 { gen c until c != "" } join vote keep
+  let v = fork 4 with width=2 { gen c until c != ""; gen unheard } join vote
   fork x in ["u", "v"] with on_error="none" { gen d; let n = int(d); yield n } join concat keep
   fork { l { gen e } r { let z = rate("z"); gen e } } join pick
 }
+use part("@{m}")
+let w = fork 2 { "w@{q}"; gen g until rate(g) >= 0.0 } join first
 gen f with max=2
-return [p, q, f]""")
+try { gen h: int } catch e { "no" }
+return [p, q, f, w]""")
 ANSWER = "w x y"
 
 
@@ -41,7 +50,7 @@ def calls_of_an_undisturbed_run() -> int:
     return runtime.calls
 
 
-TOTAL = 64
+TOTAL = 90
 
 
 def test_an_undisturbed_run_makes_enough_calls_for_the_fuzz() -> None:
