@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.forks import Forks
@@ -15,8 +15,18 @@ from frontend_lang.running.mapping import MapSettings, RowDone, RunningMap
 from frontend_lang.running.options import MAP_OPTIONS, fork_settings, stream_setting
 from frontend_lang.running.places import placing
 from frontend_lang.running.promises import Spawned
+from frontend_lang.running.strands import Strand
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row, its number and the strand that works on it."""
+
+    index: int
+    value: Value
+    strand: Strand
 
 
 class Maps(Forks):
@@ -49,7 +59,7 @@ class Maps(Forks):
             running = RunningMap(
                 self.run,
                 rows,
-                lambda index, row, strand: self._row(node, index, row, replace(rows_env, strand=strand)),
+                lambda index, row, strand: self._row(node, _Row(index, row, strand), rows_env),
                 MapSettings(settings.width, settings.timeout_s, settings.on_error or "fail"),
                 self._streamed(node, env) if streams else None,
             )
@@ -68,17 +78,9 @@ class Maps(Forks):
         with placing(self.placed(node, env)):
             return await self._mapped(node, await self.settled(items, env), given, env)
 
-    async def _row(self, node: ast.Map, index: int, row: Value, env: Env) -> Value:
-        """The value of one row. `env` is the map's, with the strand of the row."""
-        names = {node.name: row} if node.index is None else {node.name: row, node.index: index}
-        inner = replace(
-            env,
-            frame=Frame(names, env.frame),
-            context=Context(),
-            in_steps=False,
-            place=env.place.branch(node.site, index),
-            path=f"{env.path}[{index}]",
-        )
+    async def _row(self, node: ast.Map, row: _Row, env: Env) -> Value:
+        """The value of one row; `env` is the map's."""
+        inner = _row_env(node, row, env)
         status, value = "cancelled", None
         try:
             value, _ = await self.run_branch(node.body, None, inner)
@@ -90,7 +92,7 @@ class Maps(Forks):
         finally:
             await self.run.contexts.release([inner.context])
             if self.run.events.active:
-                what = {"site": node.site, "index": index, "value": value, "status": status}
+                what = {"site": node.site, "index": row.index, "value": value, "status": status}
                 self.run.events.emit("branch.end", what, ctx=env.context.id or "", path=inner.path)
 
     def _streamed(self, node: ast.Map, env: Env) -> RowDone:
@@ -99,3 +101,12 @@ class Maps(Forks):
             self.run.events.emit("emit", what, ctx=env.context.id or "", path=f"{env.path}[{index}]")
 
         return tell
+
+
+def _row_env(node: ast.Map, row: _Row, env: Env) -> Env:
+    """A frame of its own over the map's, and a fresh context."""
+    names: dict[str, Eventual] = {node.name: row.value}
+    if node.index is not None:
+        names[node.index] = row.index
+    place, path = env.place.branch(node.site, row.index), f"{env.path}[{row.index}]"
+    return Env(env.module, Frame(names, env.frame), Context(), place, row.strand, path, env.depth, env.defaults)
