@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import frontend_lang
+import frontend_lang.api
 from frontend_lang.modules import Module
 from frontend_lang.scripted import ScriptedRuntime
 
@@ -26,7 +27,7 @@ CALLS = "def f(x: int) -> int { return x }\nlet r = [f(i) for i in range(1000)]\
 
 def median_s(source: str, *, listener: bool = False) -> float:
     """Seconds of process time of one run."""
-    program = frontend_lang.load(source)
+    program = frontend_lang.api.load(source)
     return statistics.median(once(program, listener) for _ in range(REPEATS))
 
 

@@ -105,7 +105,7 @@ def _finish(detail: GenDetail) -> Value:
     return detail.finish_reason
 
 
-_OF_DETAILS: Mapping[str, _OfDetail] = {
+OF_DETAILS: Mapping[str, _OfDetail] = {
     "raw": _raw, "prob": _prob, "probs": _probs, "logprob": _logprob, "tokens": _tokens, "finish": _finish,
 }  # fmt: skip
 
@@ -136,5 +136,5 @@ def _by_detail(name: str, function: _OfDetail) -> BoundBuiltin:
 
 BOUND_BUILTINS: Mapping[str, BoundBuiltin] = {
     **{name: _by_values(name, function) for name, function in _OF_VALUES.items()},
-    **{name: _by_detail(name, function) for name, function in _OF_DETAILS.items()},
+    **{name: _by_detail(name, function) for name, function in OF_DETAILS.items()},
 }

@@ -1,0 +1,51 @@
+"""Many runs of one prompt: ordered, a bounded number at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias
+
+from frontend_lang.errors import ProgramError
+from frontend_lang.seeds import Place, draw_run_seed, request_seed
+
+OnError: TypeAlias = Literal["keep", "none", "drop", "fail"]
+RowRunner: TypeAlias = Callable[[Mapping[str, Any], int], Awaitable[Any]]
+
+
+class _Dropped:
+    """Stands where a row has failed and leaves nothing."""
+
+
+async def batch_async(one: RowRunner, rows: Iterable[Mapping[str, Any]], width: int, on_error: OnError) -> list[Any]:
+    """Run each row; values in order. O(width) tasks; of a row that is done only the value is kept."""
+    if width < 1 or on_error not in ("keep", "none", "drop", "fail"):
+        raise ProgramError("E0401", f"batch with width={width}, on_error={on_error!r}", "see `Runnable.batch`")
+    numbered = enumerate(rows)
+    values: dict[int, Any] = {}
+    workers = [asyncio.ensure_future(_work(one, numbered, values, on_error)) for _ in range(width)]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+    return [values[index] for index in sorted(values) if not isinstance(values[index], _Dropped)]
+
+
+async def _work(
+    one: RowRunner, rows: Iterator[tuple[int, Mapping[str, Any]]], values: dict[int, Any], on_error: OnError
+) -> None:
+    for index, row in rows:
+        try:
+            values[index] = await one(row, index)
+        except Exception as error:
+            if on_error == "fail":
+                raise
+            values[index] = {"keep": error, "none": None, "drop": _Dropped()}[on_error]
+
+
+def row_seeds(name: str, seed: int | None) -> Callable[[int], int]:
+    """The run seed of each row, drawn from that of the batch."""
+    whole = draw_run_seed() if seed is None else seed
+    return lambda index: request_seed(whole, f"{name}.batch", Place().loop(index))

@@ -1,0 +1,90 @@
+"""What a body does that can be seen from outside: emitted values, checks, calls of tools."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from frontend_lang.errors import ProgramError
+from frontend_lang.python_api.failures import CallSite
+from frontend_lang.python_api.frames import Frame
+from frontend_lang.python_api.plain import plain_value
+from frontend_lang.python_api.promises import settled
+from frontend_lang.running.checks import Check
+from frontend_lang.running.options import time_limit
+from frontend_lang.running.places import placing
+from frontend_lang.tools import Tool
+
+
+async def emit(frame: Frame, value: Any) -> None:
+    """Tell the listener of a value."""
+    frame.tell("emit", {"value": plain_value(await settled(value))})
+
+
+async def check(frame: Frame, holds: Any, message: str, where: CallSite) -> None:
+    """Record whether something holds."""
+    found = Check(bool(await settled(holds)), message, where.file, where.line, frame.scope.path, frame.scope.place)
+    frame.scope.run.checks.add(found)
+    frame.tell("check", {"ok": found.ok, "message": message, "line": where.line, "file": where.file})
+
+
+async def invoke(frame: Frame, name: str, given: Sequence[Any], named: Mapping[str, Any], where: CallSite) -> Any:
+    """Call a tool of the prompt. Raises E0301, E0307, E0402, E0704 for what the tool raises, E0803, E0811."""
+    with placing(where.placed(frame.scope.path)):
+        tool = frame.author.tools.get(name)
+        if tool is None:
+            known = ", ".join(f"`{known}`" for known in frame.author.tools.names) or "none"
+            raise ProgramError("E0301", f"unknown tool `{name[:60]}`", f"tools of this prompt: {known}")
+        arguments = _fitted(tool, await settled(list(given)), await settled(dict(named)))
+        return await _told(frame, tool, arguments)
+
+
+def _fitted(tool: Tool, given: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by parameter, each as the type that the tool's annotation names."""
+    try:
+        bound = inspect.signature(tool.function).bind(*given, **named)
+    except TypeError as error:
+        takes = ", ".join(parameter.name for parameter in tool.parameters)
+        raise ProgramError("E0307", f"tool `{tool.name}`: {error}", f"{tool.name}({takes})") from None
+    types = {parameter.name: parameter.type for parameter in tool.parameters}
+    return {name: _converted(tool, name, value, types[name]) for name, value in bound.arguments.items()}
+
+
+def _converted(tool: Tool, name: str, value: Any, declared: Any) -> Any:
+    if declared is None or declared is Any:
+        return value
+    try:
+        return msgspec.convert(value, declared)
+    except msgspec.ValidationError as error:
+        raise ProgramError("E0402", f"argument `{name}` of tool `{tool.name}`: {error}") from None
+    except TypeError:  # an annotation that says nothing about data
+        return value
+
+
+async def _told(frame: Frame, tool: Tool, arguments: Mapping[str, Any]) -> Any:
+    run = frame.scope.run
+    call_id = f"t{run.counters.tool_call()}"
+    started = run.events.elapsed_s()
+    frame.tell("tool.call", {"call_id": call_id, "name": tool.name, "args": dict(arguments)})
+    ended: dict[str, object] = {}
+    try:
+        value = await _result(tool, arguments)
+        ended = {"value": value}
+        return value
+    except ProgramError as error:
+        ended = {"error": error.message}
+        raise
+    finally:
+        frame.tell("tool.end", {"call_id": call_id, **ended, "ms": round((run.events.elapsed_s() - started) * 1000, 3)})
+
+
+async def _result(tool: Tool, arguments: Mapping[str, Any]) -> Any:
+    async with time_limit(tool.timeout_s, f"tool `{tool.name}`"):
+        try:
+            return await tool.call(arguments)
+        except Exception as error:
+            message = str(error) or type(error).__name__
+            raise ProgramError("E0704", f"tool `{tool.name}` failed: {message}") from error

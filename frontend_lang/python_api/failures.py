@@ -1,0 +1,90 @@
+"""Errors of Python bodies: where they belong in the host's source, and how they pass through a run unchanged."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from frontend_lang.errors import ProgramError
+from frontend_lang.running.places import Placed
+from frontend_lang.running.run import as_program_error
+
+_OWN = __package__
+
+
+class Fail(ProgramError):
+    """Raised by a body to end its prompt with a message, as `fail` does in a text program."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("E0610", message)
+
+
+class Carried(ProgramError):
+    """An exception of a body on its way through the run; whoever waits for the body gets `original` itself."""
+
+    def __init__(self, original: Exception) -> None:
+        super().__init__("E0701", f"{type(original).__name__}: {original}")
+        self.original = original
+
+
+@contextmanager
+def carrying() -> Iterator[None]:
+    """Let any exception of the block through a run."""
+    try:
+        yield
+    except ProgramError:
+        raise
+    except Exception as error:
+        raise Carried(error) from error
+
+
+class unwrapped:  # noqa: N801 - used as `with unwrapped():`
+    """Raise exceptions of bodies as they were, with the traceback and the context that they had."""
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Carried):
+            original, context = error.original, error.original.__context__
+            try:
+                raise original
+            finally:
+                original.__context__ = context
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A line of the host's source that used the API; the column is not known."""
+
+    file: str
+    line: int
+    col: int = 1
+
+    @property
+    def end_line(self) -> int:
+        """The same line."""
+        return self.line
+
+    @property
+    def end_col(self) -> int:
+        """The column itself: an empty span."""
+        return self.col
+
+    def placed(self, path: str) -> Placed:
+        """Gives errors this place."""
+
+        def place(error: Exception) -> Exception:
+            return as_program_error(error).at(self, self.file, path)
+
+        return place
+
+
+def call_site() -> CallSite:
+    """The innermost line outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__package__") == _OWN:
+        frame = frame.f_back
+    return CallSite(frame.f_code.co_filename, frame.f_lineno)

@@ -1,0 +1,169 @@
+"""fork of a body: branches are functions, the join is said by a method."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from frontend_lang.builtins import BUILTINS
+from frontend_lang.python_api.bodies import run_body
+from frontend_lang.python_api.failures import CallSite, carrying
+from frontend_lang.python_api.frames import Frame
+from frontend_lang.python_api.plain import plain_value
+from frontend_lang.python_api.promises import Promise
+from frontend_lang.python_api.scopes import Scope
+from frontend_lang.running.branching import ForkPlan, begin_fork
+from frontend_lang.running.joins import Outcome
+from frontend_lang.running.operations import Where
+from frontend_lang.running.options import ForkSettings
+from frontend_lang.values import Value
+
+if TYPE_CHECKING:
+    from frontend_lang.python_api.prompts import Runnable
+
+Key: TypeAlias = Callable[[Any], Any]
+StateOf: TypeAlias = "Callable[[Frame], Any]"
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What one branch calls, with what besides its context."""
+
+    label: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Branches:
+    """The branches of a fork: `labelled` ones (arms, items that are texts) have names of their own."""
+
+    each: Sequence[Branch]
+    arms: bool
+    settings: ForkSettings
+    defaults: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class _Join:
+    """How branches become one value: the policy, its key, and what is made of (index, value) where nobody wins."""
+
+    policy: str
+    made: Callable[[list[tuple[int, Any]]], Awaitable[Any]]
+    keep: bool = False
+    key: Key | None = None
+
+
+class Forking:
+    """A fork that waits to be told how it is joined; left alone, it is joined with `all`.
+
+    Each method begins it and gives the promise of its value. `keep=True` makes the outcome part of the parent's
+    context: the winner's context, or the values as text.
+    """
+
+    def __init__(self, frame: Frame, branches: Branches, where: CallSite, state_of: StateOf) -> None:
+        self._frame = frame
+        self._branches = branches
+        self._where = where
+        self._state_of = state_of
+        self.joined = False
+
+    def all(self, *, keep: bool = False) -> Any:
+        """The list of all values in the order of branches; for named arms a dict."""
+        return self._begin(_Join("all", self._together, keep))
+
+    def first(self, *, keep: bool = False) -> Any:
+        """The value of the branch that succeeds first; the others are cancelled. Depends on timing."""
+        return self._begin(_Join("first", self._together, keep))
+
+    def best(self, key: Key, *, keep: bool = False) -> Any:
+        """The value whose `key(value)` is largest; ties go to the lowest index, nan loses. The key is part of the
+        branch: it may call prompts.
+        """
+        return self._begin(_Join("best", self._together, keep, key))
+
+    def vote(self, *, by: Key | None = None, keep: bool = False) -> Any:
+        """The most frequent value, or the value whose `by(value)` is most frequent; what cannot change the winner is
+        cancelled.
+        """
+        return self._begin(_Join("vote", self._together, keep, by))
+
+    def concat(self, sep: str = "", *, keep: bool = False) -> Any:
+        """The texts of all values, joined."""
+
+        async def joined(values: list[tuple[int, Any]]) -> Any:
+            return BUILTINS["concat"].call([[plain_value(value) for _, value in values if value is not None], sep], {})
+
+        return self._begin(_Join("concat", joined, keep))
+
+    def record(self, *, keep: bool = False) -> Any:
+        """A dict: item or arm -> value. Needs `fork_over` or named arms."""
+
+        async def by_label(values: list[tuple[int, Any]]) -> dict[str, Any]:
+            return {self._branches.each[index].label: value for index, value in values}
+
+        return self._begin(_Join("record", by_label, keep))
+
+    def join(self, function: Callable[[Any], Any] | Runnable[Any, Any], *, keep: bool = False) -> Any:
+        """What a function or prompt makes of the list of all values, or of the dict of named arms."""
+
+        async def made(values: list[tuple[int, Any]]) -> Any:
+            strand = self._frame.scope.run.strand(self._frame.scope.strand)
+            scope = _scope_of(self._frame, replace(self._frame.where(), strand=strand))
+            with carrying():
+                return await run_body(function, scope, [await self._together(values)])
+
+        return self._begin(_Join("join", made, keep))
+
+    async def _together(self, values: list[tuple[int, Any]]) -> Any:
+        if self._branches.arms:
+            return {self._branches.each[index].label: value for index, value in values}
+        return [value for _, value in values]
+
+    def _begin(self, join: _Join) -> Promise:
+        self.joined = True
+        return self._frame.scope.do(lambda: self._begin_on_loop(join))
+
+    def _begin_on_loop(self, join: _Join) -> Promise:
+        frame, branches = self._frame, self._branches
+        frame.prepare()
+        frame.scope.run.counters.branch(len(branches.each))
+        site = frame.site("fork")
+        plan = ForkPlan(
+            site=site,
+            labels=[branch.label for branch in branches.each],
+            work=lambda index, where: self._work(index, where, join),
+            policy=join.policy,
+            settings=branches.settings,
+            gather=join.made,
+            placed=self._where.placed(frame.scope.path),
+            keep=join.keep,
+        )
+        return frame.promise(begin_fork(frame.scope.run, frame.where(frame.round(site)), plan), "the fork")
+
+    async def _work(self, index: int, where: Where, join: _Join) -> Outcome:
+        """One branch from its first line to its outcome."""
+        branch, parent = self._branches.each[index], self._frame
+        scope = _scope_of(parent, where)
+        defaults = {**parent.defaults, **self._branches.defaults}
+        frame = Frame(scope, where.context, parent.author, parent, defaults)
+        state = self._state_of(frame)
+        try:
+            with carrying():
+                value = await run_body(branch.function, scope, [state, *branch.arguments])
+                state.end()
+                await frame.settle_effects()
+                if value is None or join.keep:
+                    await frame.settle_all()
+                if value is None:
+                    value = await where.context.text(where.strand)
+                key = value if join.key is None else await run_body(join.key, scope, [value])
+                return Outcome(index, value, plain_value(key) if join.policy in ("best", "vote") else None)
+        finally:
+            await scope.begun.close()
+
+
+def _scope_of(parent: Frame, where: Where) -> Scope:
+    """The scope of a body that runs elsewhere in the same run."""
+    return Scope(parent.scope.run, where.strand, where.place, where.path, parent.scope.depth, where.begun)

@@ -1,0 +1,76 @@
+"""What can be appended to a context besides text: `gen` and `select`, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from frontend_lang.values import Value
+
+Until = Callable[[Any], "bool | Awaitable[bool]"]
+
+
+@dataclass(frozen=True)
+class Gen:
+    """A generation: the name it binds, its options, the Python type of its value, and what the value must meet."""
+
+    name: str
+    options: Mapping[str, Value]
+    type: Any = None
+    until: Until | None = None
+
+
+@dataclass(frozen=True)
+class Select:
+    """A choice: the name it binds, the texts to choose from, and how they are scored."""
+
+    name: str
+    options: Sequence[str | int | float | bool]
+    norm: str | None = None
+
+
+def gen(
+    name: str,
+    *,
+    max: int | None = None,  # noqa: A002 - the language's word
+    temp: float | None = None,
+    top_p: float | None = None,
+    top_k: int | None = None,
+    min_p: float | None = None,
+    stop: str | Sequence[str] | None = None,
+    seed: int | None = None,
+    logprobs: int | None = None,
+    timeout: float | None = None,
+    tries: int | None = None,
+    model: str | None = None,
+    type: Any = None,  # noqa: A002 - the language's word
+    until: Until | None = None,
+) -> Gen:
+    """Generate text, at most `max` tokens, and bind it to `name`.
+
+    Options are the language's and have its defaults (docs/language.md); `timeout` is in seconds. With `type` the text
+    is generated under that type and `s[name]` is a value of it: int, float, bool, str, list[…], Literal, Enum,
+    dataclasses, TypedDict, pydantic models, `Int(1, 5)` and the like. `until(value)` is called on the event loop with
+    each value, and what it refuses is generated anew, at most `tries` times.
+    """
+    given: dict[str, Value] = {
+        "max": max,
+        "temp": temp,
+        "top_p": top_p,
+        "top_k": top_k,
+        "min_p": min_p,
+        "stop": stop if stop is None or isinstance(stop, str) else list(stop),
+        "seed": seed,
+        "logprobs": logprobs,
+        "timeout": timeout,
+        "tries": tries,
+        "model": model,
+    }
+    options = {option: value for option, value in given.items() if value is not None}
+    return Gen(name, options, None if type is str else type, until)
+
+
+def select(name: str, options: Iterable[str | int | float | bool], *, norm: str | None = None) -> Select:
+    """Append the likeliest of the options and bind it to `name`. `norm`: "tokens", "sum", "greedy" or "prior"."""
+    return Select(name, tuple(options), norm)

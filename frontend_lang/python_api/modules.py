@@ -1,0 +1,126 @@
+"""Text programs as Python modules: `mod = load("solve.rkv")`, then `mod.solve("17 * 23?")`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from frontend_lang.api import ProgramRejected
+from frontend_lang.checking import check_source
+from frontend_lang.interpreter.entry import parameters
+from frontend_lang.interpreter.execution import Execution
+from frontend_lang.interpreter.tools import provided_tools
+from frontend_lang.modules import Module
+from frontend_lang.performing import RunSettings, Work, perform
+from frontend_lang.python_api.prompts import Runnable
+from frontend_lang.python_api.runtimes import RunOptions
+from frontend_lang.python_api.scopes import Scope
+from frontend_lang.seeds import Place, request_seed
+from frontend_lang.sources import FolderSource, TextSource
+from frontend_lang.syntax import ast
+from frontend_lang.tools import HostTools, ToolSet
+
+
+class TextPrompt(Runnable[..., Any]):
+    """A def of a text program, or its top level. Text given for a parameter that is no `str` is JSON.
+
+    Called within the body of a prompt it is a run of its own, on the same runtime.
+    """
+
+    def __init__(self, module: ProgramModule, entry: ast.Def | None) -> None:
+        self._module = module
+        self._entry = entry
+        self.name = Path(module.module.file).stem if entry is None else entry.name
+        self.__name__ = self.name
+        self.__signature__ = inspect.Signature(_parameters(module.module, entry))
+        self.__doc__ = f"{self.name}{self.__signature__} of {module.module.file}"
+
+    def __repr__(self) -> str:
+        return f"<{self.__doc__}>"
+
+    def _check(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:
+        self._bound(arguments, named)
+
+    def _bound(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return self.__signature__.bind(*arguments, **named).arguments
+        except TypeError as error:
+            raise TypeError(f"{self.name}{self.__signature__}: {error}") from None
+
+    def _settings(self, options: RunOptions) -> RunSettings:
+        module = self._module
+        data, tools = options.data or module.data, provided_tools(module.module, module.tools)
+        return RunSettings(options.chosen_runtime, options.seed, options.limits, options.on_event, data, tools)
+
+    def _work(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Work:
+        given = self._bound(arguments, named)
+        entry = None if self._entry is None else self._entry.name
+        return lambda run: Execution(self._module.module, run, given).finish(entry)
+
+    async def _within(self, caller: Scope, place: Place, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        seed = request_seed(caller.run.seed, self.name, place)
+        settings = self._settings(RunOptions(caller.run.runtime, seed, caller.run.limits))
+        async with caller.strand.waiting():
+            result = await perform(settings, self._work(arguments, named))
+        caller.run.spend(result.usage)
+        return result.value
+
+
+class ProgramModule:
+    """A text program: each of its defs is an attribute; the module itself runs its top level.
+
+    `tools` implement the tools that it declares, `data` has the files that it reads.
+    """
+
+    def __init__(self, module: Module, data: TextSource, tools: ToolSet) -> None:
+        self.module = module
+        self.data = data
+        self.tools = tools
+
+    def __getattr__(self, name: str) -> TextPrompt:
+        definition = self.module.defs.get(name)
+        if definition is None:
+            known = ", ".join(self.module.defs) or "none"
+            raise AttributeError(f"{self.module.file} has no def {name!r}; it has: {known}")
+        return TextPrompt(self, definition)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.module.defs]
+
+    @property
+    def main(self) -> TextPrompt:
+        """The top level, with the program's `param`s as parameters."""
+        return TextPrompt(self, None)
+
+    def __call__(self, **named: Any) -> Any:
+        """Run the top level: its value."""
+        return self.main(**named)
+
+    def __repr__(self) -> str:
+        return f"<program {self.module.file}: {', '.join(self.module.defs) or 'no defs'}>"
+
+
+def load(path: str | Path, *, data: TextSource | None = None, tools: HostTools = ()) -> ProgramModule:
+    """Parse and check a `.rkv` file; its imports come from its folder, and what it reads too unless `data` is given.
+
+    Raises FileNotFoundError and the like, and ProgramRejected with what was found.
+    """
+    file = Path(path)
+    folder = FolderSource(file.parent)
+    report = check_source(file.read_text("utf-8"), file.name, modules=folder)
+    if report.module is None or not report.ok:
+        raise ProgramRejected(report.diagnostics, report.sources)
+    return ProgramModule(report.module, data or folder, ToolSet.of(tools))
+
+
+def _parameters(module: Module, entry: ast.Def | None) -> list[inspect.Parameter]:
+    """In the order of the program; behind an optional one all count as optional, and the run says what is missing."""
+    kind = inspect.Parameter.KEYWORD_ONLY if entry is None else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    found: list[inspect.Parameter] = []
+    default: object = inspect.Parameter.empty
+    for node in parameters(module.program, entry):
+        default = default if node.default is None else ...
+        found.append(inspect.Parameter(node.name, kind, default=default))
+    return found

@@ -1,0 +1,33 @@
+"""Python objects as values of the language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from frontend_lang.errors import ProgramError
+from frontend_lang.python_api.promises import Promise
+from frontend_lang.values import Value, from_python
+
+_SCALARS = (str, int, float, bool, type(None))
+
+
+def plain_value(value: object) -> Value:
+    """The object as text, number, bool, list, record or none: dataclasses, enums, named tuples, dates and pydantic
+    models become what they are in JSON. Raises E0402 for what has no such form.
+    """
+    if type(value) not in _SCALARS:
+        try:
+            value = msgspec.to_builtins(value, str_keys=True, enc_hook=_model)
+        except (TypeError, NotImplementedError) as error:
+            raise ProgramError("E0402", f"a Python {type(value).__name__} is no value: {error}") from None
+    return from_python(value)
+
+
+def _model(value: Any) -> object:
+    if isinstance(value, Promise):
+        return value.value
+    if hasattr(value, "model_dump"):  # pydantic
+        return value.model_dump(mode="json")
+    raise NotImplementedError(f"{type(value).__name__} has no JSON form")
