@@ -2,8 +2,8 @@
 
 A policy is told the end of every branch once. It says when the result cannot change any more, so that the rest can be
 cancelled, and which branch can no longer win, so that its context can be released at once. The result is a function
-of the outcomes alone, never of their order, except for `first`. Every operation is O(1) but a vote's last check, which
-is O(number of different keys).
+of the outcomes alone, never of their order, except for `first`; but a vote that is decided before a branch fails never
+hears of that failure. Every operation is O(1) but a vote's last check, which is O(number of different keys).
 """
 
 from __future__ import annotations
