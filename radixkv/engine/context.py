@@ -38,6 +38,15 @@ class LastText:
     text: str = ""
 
 
+@dataclass(frozen=True)
+class Replaced:
+    """Ids from `start` on that a generation took up again, and where text began then."""
+
+    start: int
+    ids: TokenArray
+    text_start: int
+
+
 @dataclass
 class Context:
     """State of one context. `tokens[text_start:]` are ids of text, which may be tokenised again; before come ids
@@ -56,6 +65,7 @@ class Context:
     held_tokens: int = 0  # leading tokens that the hold covers, unless it was revoked
     running: set[str] = field(default_factory=set)  # ids of its requests that have not ended
     released: bool = False
+    replaced: Replaced | None = None  # by the generation that came last
 
     def append(self, parts: Iterable[Part]) -> None:
         """Buffer parts. Raises InvalidRequest for a role opened or closed out of turn, ChatTemplateError."""
@@ -79,11 +89,18 @@ class Context:
             ends_in_text = not self.buffer[-1].trusted
             new = self.tokenizer.encode_segments(self.buffer, previous=self.last_token)
             self.tokens = self.tokens + new if self.tokens else self.tokenizer.with_bos(new)
+            self.replaced = None
             self.buffer = []
             if not ends_in_text:
                 self.text_start = len(self.tokens)
         self._mark()
         return len(self.tokens)
+
+    def settle(self, start: int, sampled: Iterable[int], remainder: str) -> None:
+        """Append what a generation from `start` on has sampled; ids of text after `start` are in it already."""
+        self.replaced = Replaced(start, self.tokens[start:], self.text_start)
+        self.cut(start)
+        self.extend(sampled, remainder)
 
     def extend(self, sampled: Iterable[int], remainder: str) -> None:
         """Append sampled ids as they are; `remainder` is text of a token that a stop string split."""
@@ -117,8 +134,17 @@ class Context:
         return last.text
 
     def truncate(self, length: int) -> None:
-        """Forget tokens from `length` on, and the buffer; roles are those of the last commit that fits."""
-        check_int("length", length, 0, len(self.tokens))
+        """Forget tokens from `length` on, and the buffer; roles are those of the last commit that fits.
+
+        Where the generation that came last has re-opened text before `length`, that text stands there again.
+        """
+        before = self.replaced
+        end = 0 if before is None else before.start + len(before.ids)
+        check_int("length", length, 0, max(end, len(self.tokens)))
+        if before is not None and before.start <= length <= end:
+            self.cut(before.start)
+            self.tokens, self.text_start = self.tokens + before.ids, before.text_start
+        self.replaced = None
         self.cut(length)
         self.text_start = min(self.text_start, length)
         self.buffer = []

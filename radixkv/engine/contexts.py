@@ -212,8 +212,7 @@ class ContextVerbs:
         kept = tuple(built.token_ids[: ending.kept_tokens])
         if ending.reason not in (FinishReason.ABORT, FinishReason.ERROR) and not context.released:
             start = len(request.prompt)
-            context.cut(start)
-            context.extend(kept, ending.remainder)
+            context.settle(start, kept, ending.remainder)
             held = start + max(0, len(kept) - 1) if request.constraint is None else start
             self._set_hold(context, hold, held)
         logprobs = tuple(built.logprobs[: ending.kept_tokens]) if built.logprobs else None

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from polling import until
 from radixkv.engine import Engine, Fork, Generation, Part, RoleClose, RoleOpen, Scores, Text
+from radixkv.engine.context import Context
 from radixkv.errors import ChatTemplateError, InvalidRequest, RequestFailed
 from radixkv.request import FinishReason, SamplingParams, Usage
 from radixkv.tokenizer import Message
+from radixkv.tokens import token_array
 
 ESSAY = "It was a bright cold day in April, and the clocks were striking thirteen. " * 3
 
@@ -246,6 +248,18 @@ def test_truncating_forgets_tokens_roles_and_buffer(make_engine: Any) -> None:
             await engine.truncate(context, 10_000)
 
     asyncio.run(run())
+
+
+def test_truncating_to_where_a_generation_began_restores_text_that_it_re_opened() -> None:
+    context = Context("c", cast("Any", None), cast("Any", None), token_array([1, 2, 3, 4]), text_start=1)
+    for length, expected in ((4, [1, 2, 3, 4]), (3, [1, 2, 3]), (2, [1, 2])):
+        context.settle(2, [8, 9, 9], "")
+        assert context.tokens.tolist() == [1, 2, 8, 9, 9]
+        context.truncate(length)
+        assert (context.tokens.tolist(), context.text_start) == (expected, 1)
+    context.settle(2, [8, 9, 9], "")
+    context.truncate(5)
+    assert context.tokens.tolist() == [1, 2, 8, 9, 9]
 
 
 def test_a_hold_covers_nothing_that_came_after_a_truncation(make_engine: Any) -> None:

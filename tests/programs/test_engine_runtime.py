@@ -89,6 +89,16 @@ def test_until_starts_each_attempt_from_the_same_place(runtime: RecordingRuntime
     assert runtime.usages[0].prompt_tokens == runtime.usages[1].prompt_tokens
 
 
+def test_attempts_under_a_constraint_start_from_the_same_text_and_leave_it_as_it_was(runtime: RecordingRuntime) -> None:
+    source = 'user "Hi"\ntext "n= "\n%s\ntext "1"'
+    run(runtime, source % "try { gen n: int with max=3, tries=3 until n == 0 - 5000 } catch e { }")
+    tried, first = runtime.finished[-1], [usage.prompt_tokens for usage in runtime.usages]
+    assert len(first) == 3
+    assert len(set(first)) == 1
+    run(runtime, source % "")
+    assert tried == runtime.finished[-1]
+
+
 def test_losing_branches_die_and_the_winner_is_adopted(runtime: RecordingRuntime) -> None:
     source = """
     user "Once upon a time, in a land far away, there was"
@@ -144,18 +154,6 @@ class TestErrors:
         with pytest.raises(language.RuntimeFailure, match="another") as failure:
             asyncio.run(ask())
         assert failure.value.code == "E0601"
-
-    def test_constraints_are_not_in_this_version(self, runtime: RecordingRuntime) -> None:
-        async def ask() -> None:
-            context = await runtime.open()
-            try:
-                async for _ in runtime.generate(context, language.GenParams(), language.Regex("a+")):
-                    pass
-            finally:
-                await runtime.release(context)
-
-        with pytest.raises(language.RuntimeFailure, match="Regex: not in this version"):
-            asyncio.run(ask())
 
     def test_a_timeout(self, runtime: RecordingRuntime) -> None:
         async def ask() -> None:
