@@ -6,14 +6,17 @@ shown as symbols, so neither a prompt nor a model can disturb the terminal.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
 from frontend_lang.events import Event
+from frontend_lang.values import Value, to_json_safe
 from radixkv.cli.terminal import visible
 
 PROMPT = "dim"
@@ -21,6 +24,7 @@ NOTE = "dim italic"
 GENERATED = ""
 CHOSEN = "bold"
 MAX_PROMPT_LINES = 6
+MAX_VALUE = 200  # characters
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 REFRESHES_PER_SECOND = 12
 
@@ -147,6 +151,22 @@ class ProgramView:
             self.console.print(branch.heading() + branch.transcript.text)
         self._note(_join_note(event.data))
 
+    def _on_emit(self, event: Event) -> None:
+        self._tell(event, f"emit {_in_short(event.data['value'])}")
+
+    def _on_tool_call(self, event: Event) -> None:
+        self._tell(event, f"tool {event.data['name']} {_in_short(event.data['args'])}")
+
+    def _on_tool_end(self, event: Event) -> None:
+        if "error" in event.data:
+            self._tell(event, str(event.data["error"]))
+
+    def _tell(self, event: Event, text: str) -> None:
+        """A line of its own; what happens in branches goes by."""
+        if not _in_branch(event.path):
+            self._end_line()
+            self._note(visible(text))
+
     def _add(self, event: Event, text: str, style: str, *, keep_role: bool = False) -> None:
         """To a branch only what it appends to itself: a def that it calls has a context of its own."""
         if not _in_branch(event.path):
@@ -177,6 +197,12 @@ class ProgramView:
         if self._main.text and not self._main.text.plain.endswith("\n"):
             self.console.print()
         self._main = Transcript()
+
+
+def _in_short(value: object) -> str:
+    """A value in one line, cut where it is long."""
+    text = json.dumps(to_json_safe(cast("Value", value)), ensure_ascii=False)
+    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"
 
 
 def _in_branch(path: str) -> bool:

@@ -12,11 +12,11 @@ from radixkv.cli.live_view import ProgramView
 from radixkv.cli.terminal import visible
 
 
-def shown(source: str, answers: list[str], width: int = 60) -> str:
+def shown(source: str, answers: list[str], width: int = 60, **given: object) -> str:
     """The screen's text after a run, without colours."""
     stream = io.StringIO()
     view = ProgramView(Console(file=stream, width=width, force_terminal=False))
-    frontend_lang.run(source, {}, runtime=ScriptedRuntime(answers=answers), on_event=view, seed=1)
+    frontend_lang.run(source, {}, runtime=ScriptedRuntime(answers=answers), on_event=view, seed=1, **given)
     view.close()
     return stream.getvalue()
 
@@ -46,6 +46,26 @@ def test_text_of_a_called_def_stays_out_of_the_branch_that_calls_it() -> None:
     called = "def f(x: str) -> str { user x; assistant gen y; return y }"
     source = f"{called}\nuser: Hi\nlet c = fork 1 {{ assistant gen t; yield f(t) }}"
     assert "secret" not in shown(source, ["plain", "secret"])
+
+
+def test_what_is_emitted_and_what_tools_do_are_lines_of_their_own() -> None:
+    source = (
+        "tool half(n: int) -> int\nuser: Hi\nassistant gen t\nemit {t: t}\ntry { half(3) } catch e { }\nreturn half(4)"
+    )
+    assert shown(source, ["plain"], tools={"half": half}).splitlines() == [
+        "user › Hi",
+        "assistant › plain",
+        'emit {"t": "plain"}',
+        'tool half {"n": 3}',
+        "tool `half` failed: odd",
+        'tool half {"n": 4}',
+    ]
+
+
+def half(n: int) -> int:
+    if n % 2:
+        raise ValueError("odd")
+    return n // 2
 
 
 def test_long_prompts_are_cut_and_generated_text_is_not() -> None:
