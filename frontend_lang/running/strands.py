@@ -51,30 +51,43 @@ class Strand:
             for work in queued:
                 work.start()
 
-    @asynccontextmanager
-    async def working(self) -> AsyncIterator[Strand]:
+    def working(self) -> _Working:
         """Wait for a slot, hold it during the block."""
-        await self._take()
-        try:
-            yield self
-        finally:
-            self._give()
+        return _Working(self)
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[None]:
         """Give the slot to others during the block, then take one again; not where the block has failed."""
         self.start_all()
         held = self._held
-        self._give()
+        self.give()
         yield
         if held:
-            await self._take()
+            await self.take()
 
-    async def _take(self) -> None:
+    async def take(self) -> None:
+        """Wait for a slot."""
         await self._slots.acquire()
         self._held = True
 
-    def _give(self) -> None:
+    def give(self) -> None:
+        """Give the slot to others, if there is one."""
         if self._held:
             self._held = False
             self._slots.release()
+
+
+class _Working:
+    """Holds a slot during a block; a class, since every row, branch and call goes through it."""
+
+    __slots__ = ("_strand",)
+
+    def __init__(self, strand: Strand) -> None:
+        self._strand = strand
+
+    async def __aenter__(self) -> Strand:
+        await self._strand.take()
+        return self._strand
+
+    async def __aexit__(self, *failure: object) -> None:
+        self._strand.give()
