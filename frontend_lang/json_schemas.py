@@ -18,6 +18,7 @@ from frontend_lang.schema_branches import are_disjoint, endless
 MAX_SCHEMA = 64 << 10  # bytes
 MAX_DEPTH = 64  # nesting of the document
 MAX_PATTERNS = 8  # patterns and formats that one value has to match together
+MAX_CONJUNCTION = 200  # schemas that one value has to fit together
 MAX_MULTIPLE = 10_000  # of multipleOf, without its decimal point: the automaton has about as many states
 MAX_OPTIONAL = 400  # properties of one object that may be absent
 EXACT = 1 << 53  # beyond it the compiler rounds numbers
@@ -149,7 +150,22 @@ class _Audit:
         if endless(self.root, nodes, self.target):
             raise ProgramError("E0507", "no JSON that ends fits the schema: it refers to itself without a way out")
         for node in nodes:
+            self._check_conjunction(node)
+        for node in nodes:
             self._simplify(node)
+
+    def _check_conjunction(self, node: Schema) -> None:
+        """What one value has to match together multiplies the states of the automaton."""
+        found, pending, strict = {id(node)}, [node], 0
+        while pending:
+            part = pending.pop()
+            strict += len(part.keys() & {"pattern", "format"})
+            if strict > MAX_PATTERNS or len(found) > MAX_CONJUNCTION:
+                raise ProgramError("E0505", "JSON schema: too much that one value has to match, by allOf and $ref")
+            for other in (*part.get("allOf", ()), self.target(part)):
+                if isinstance(other, dict) and id(other) not in found:
+                    found.add(id(other))
+                    pending.append(other)
 
     def target(self, node: Schema) -> Any:
         """What the node's `$ref` points to, or None."""
@@ -238,13 +254,6 @@ class _Audit:
                 "use anyOf, or a constant that differs",
             )
 
-    def all_of(self, place: str, value: Any) -> None:
-        """`allOf`."""
-        _expect_list(place, value)
-        strict = [branch for branch in value if isinstance(branch, dict) and branch.keys() & {"pattern", "format"}]
-        if len(strict) > MAX_PATTERNS:
-            raise ProgramError("E0505", f"{_at(place)}: more than {MAX_PATTERNS} patterns for one value")
-
     def number(self, place: str, value: Any) -> None:
         """Bounds: numbers that the compiler does not round."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -313,7 +322,7 @@ _CHECKS: Mapping[str, Callable[[_Audit, str, Any], None]] = {
     "oneOf": _Audit.one_of,
     "anyOf": _Audit.schemas,
     "prefixItems": _Audit.schemas,
-    "allOf": _Audit.all_of,
+    "allOf": _Audit.schemas,
     "properties": _Audit.named_schemas,
     "required": _Audit.names,
     "enum": _Audit.constants,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from typing import Any
+from operator import is_not
+from typing import Any, TypeAlias
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.grammars import Grammar
@@ -18,23 +19,36 @@ from frontend_lang.values import MAX_DEPTH, Value, equal, type_name
 MAX_STEPS = 1_000_000  # parts of a value that are looked at, once for each option of a union
 
 
-class Misfit(Exception):
-    """A part of a value does not fit; `path` leads to it, `reason` says why."""
+class Misfit:
+    """A part of a value does not fit. Words are made only when they are asked for: a union tries many options."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.path: list[str] = []
+    def __init__(self, words: Callable[[], str]) -> None:
+        self._words = words
+        self._path: list[int | str] = []  # innermost first
 
-    def within(self, part: str) -> Misfit:
-        """The same, seen from one level higher."""
-        self.path.insert(0, part)
+    def within(self, part: int | str) -> Misfit:
+        """The same, noting that it is in this item or field."""
+        self._path.append(part)
         return self
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether it is a part that does not fit, not the value as a whole."""
+        return bool(self._path)
+
+    @property
+    def reason(self) -> str:
+        """What was expected and what is there."""
+        return self._words()
 
     @property
     def place(self) -> str:
         """`items[2].qty`; empty for the value itself."""
-        return "".join(self.path).removeprefix(".")
+        parts = [f".{part}" if isinstance(part, str) else f"[{part}]" for part in reversed(self._path)]
+        return "".join(parts).removeprefix(".")
+
+
+Fitted: TypeAlias = "Value | Misfit"
 
 
 class Fitting:
@@ -43,7 +57,7 @@ class Fitting:
     def __init__(self) -> None:
         self._left = MAX_STEPS
         self._depth = 0
-        self._fitters: Mapping[type, Callable[[Value, Any, TypeNames], Value]] = {
+        self._fitters: Mapping[type, Callable[[Value, Any, TypeNames], Fitted]] = {
             ast.NamedType: self._named,
             ast.GenericType: self._generic,
             ast.BoundedType: self._bounded,
@@ -53,8 +67,8 @@ class Fitting:
             ast.UnionType: self._union,
         }
 
-    def fit(self, value: Value, declared: ast.Type, names: TypeNames) -> Value:
-        """The value itself, or with ints as floats where floats are declared. Raises Misfit, or E0808 if it is huge.
+    def fit(self, value: Value, declared: ast.Type, names: TypeNames) -> Fitted:
+        """The value itself, or with ints as floats where floats are declared, or why not. Raises E0808 if it is huge.
 
         O(parts of the value), times the options of the unions on the way.
         """
@@ -63,7 +77,7 @@ class Fitting:
             raise ProgramError("E0808", "the value is too large to be held against its type")
         return self._fitters[type(declared)](value, declared, names)
 
-    def _named(self, value: Value, declared: ast.NamedType, names: TypeNames) -> Value:
+    def _named(self, value: Value, declared: ast.NamedType, names: TypeNames) -> Fitted:
         defined = names.defined(declared)
         if defined is not None:
             return self.fit(value, defined.type, defined.names)
@@ -71,89 +85,100 @@ class Fitting:
             return value
         if declared.name == "float" and type(value) is int:
             return float(value)
-        raise _misfit(value, declared)
+        return _misfit(value, declared)
 
-    def _generic(self, value: Value, declared: ast.GenericType, names: TypeNames) -> Value:
+    def _generic(self, value: Value, declared: ast.GenericType, names: TypeNames) -> Fitted:
         if declared.name != "list":
             raise ProgramError("E0403", f"`{declared.name}` takes no type in brackets", "list[T] does")
         if not isinstance(value, list):
-            raise _misfit(value, declared)
+            return _misfit(value, declared)
         return self._items(value, declared.argument, names)
 
-    def _items(self, value: list[Value], item: ast.Type, names: TypeNames) -> list[Value]:
-        fitted = [self._part(part, item, names, index) for index, part in enumerate(value)]
-        return fitted if any(new is not old for new, old in zip(fitted, value, strict=True)) else value
+    def _items(self, value: list[Value], item: ast.Type, names: TypeNames) -> Fitted:
+        fitted: list[Value] = []
+        for index, part in enumerate(value):
+            found = self._part(part, item, names, index)
+            if isinstance(found, Misfit):
+                return found
+            fitted.append(found)
+        return fitted if any(map(is_not, fitted, value)) else value
 
-    def _part(self, part: Value, declared: ast.Type, names: TypeNames, key: int | str) -> Value:
+    def _part(self, part: Value, declared: ast.Type, names: TypeNames, key: int | str) -> Fitted:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ProgramError("E0808", f"a value nested deeper than {MAX_DEPTH} levels")
-        try:
-            fitted = self.fit(part, declared, names)
-        except Misfit as misfit:
-            self._depth -= 1
-            raise misfit.within(f".{key}" if isinstance(key, str) else f"[{key}]") from None
+        fitted = self.fit(part, declared, names)
         self._depth -= 1
-        return fitted
+        return fitted.within(key) if isinstance(fitted, Misfit) else fitted
 
-    def _bounded(self, value: Value, declared: ast.BoundedType, names: TypeNames) -> Value:
+    def _bounded(self, value: Value, declared: ast.BoundedType, names: TypeNames) -> Fitted:
         bounds = names.bounds(declared)
         if declared.name == "schema":
             reason = schema_misfit(value, names.schema(declared))
             if reason is not None:
-                raise Misfit(f"{describe(declared)}, found {shown(value)}: {reason}")
+                return Misfit(lambda: f"{describe(declared)}, found {shown(value)}: {reason}")
             return value
         if declared.name == "float" and type(value) is int:
             value = float(value)
         size = _size(value, declared.name)
         if size is None or not bounds.allow(size):
-            raise _misfit(value, declared)
+            return _misfit(value, declared)
         return self._items(value, declared.element, names) if isinstance(value, list) and declared.element else value
 
-    def _literal(self, value: Value, declared: ast.LiteralType, _: TypeNames) -> Value:
+    def _literal(self, value: Value, declared: ast.LiteralType, _: TypeNames) -> Fitted:
         if isinstance(value, (list, dict)) or not equal(value, declared.value):
-            raise _misfit(value, declared)
+            return _misfit(value, declared)
         return float(value) if type(value) is int and type(declared.value) is float else value
 
-    def _regex(self, value: Value, declared: ast.RegexType, _: TypeNames) -> Value:
+    def _regex(self, value: Value, declared: ast.RegexType, _: TypeNames) -> Fitted:
         if not isinstance(value, str) or not Grammar.of(Regex(declared.pattern)).matches(value):
-            raise _misfit(value, declared)
+            return _misfit(value, declared)
         return value
 
-    def _record(self, value: Value, declared: ast.RecordType, names: TypeNames) -> Value:
+    def _record(self, value: Value, declared: ast.RecordType, names: TypeNames) -> Fitted:
         if not isinstance(value, dict):
-            raise _misfit(value, declared)
+            return _misfit(value, declared)
         fields = {item.name: item for item in declared.fields}
         for name, item in fields.items():
             if name not in value and not item.optional:
-                raise Misfit(f"field `{name}` is missing")
+                return _missing(name)
         fitted: dict[str, Value] = {}
         for name, part in value.items():
             if name not in fields:
-                raise Misfit(f"field `{name}` is not declared{_meant(name, fields)}")
-            fitted[name] = self._part(part, fields[name].type, names, name)
-        return fitted if any(fitted[name] is not value[name] for name in value) else value
+                return _undeclared(name, fields)
+            found = self._part(part, fields[name].type, names, name)
+            if isinstance(found, Misfit):
+                return found
+            fitted[name] = found
+        return fitted if any(map(is_not, fitted.values(), value.values())) else value
 
-    def _union(self, value: Value, declared: ast.UnionType, names: TypeNames) -> Value:
+    def _union(self, value: Value, declared: ast.UnionType, names: TypeNames) -> Fitted:
         misfits: list[Misfit] = []
         changed: list[Value] = []
         for option in declared.options:
-            try:
-                fitted = self.fit(value, option, names)
-            except Misfit as misfit:
-                misfits.append(misfit)
-                continue
+            fitted = self.fit(value, option, names)
             if fitted is value:
                 return value
-            changed.append(fitted)
+            if isinstance(fitted, Misfit):
+                misfits.append(fitted)
+            else:
+                changed.append(fitted)
         if changed:
             return changed[0]
-        inner = [misfit for misfit in misfits if misfit.path]
-        raise inner[0] if len(inner) == 1 else _misfit(value, declared)
+        inner = [misfit for misfit in misfits if misfit.is_inside]
+        return inner[0] if len(inner) == 1 else _misfit(value, declared)
 
 
 def _misfit(value: Value, declared: ast.Type) -> Misfit:
-    return Misfit(f"{describe(declared)}, found {shown(value)}")
+    return Misfit(lambda: f"{describe(declared)}, found {shown(value)}")
+
+
+def _missing(name: str) -> Misfit:
+    return Misfit(lambda: f"field `{name}` is missing")
+
+
+def _undeclared(name: str, fields: Mapping[str, ast.TypeField]) -> Misfit:
+    return Misfit(lambda: f"field `{name}` is not declared{_meant(name, fields)}")
 
 
 def _size(value: Value, name: str) -> float | None:

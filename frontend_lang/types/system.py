@@ -32,10 +32,10 @@ class TypeSystem:
         """
         if declared is None:
             return value
-        try:
-            return Fitting().fit(value, declared, self.names)
-        except Misfit as misfit:
-            raise ProgramError("E0402", f"{what} is declared {_words(misfit, declared)}") from None
+        fitted = Fitting().fit(value, declared, self.names)
+        if isinstance(fitted, Misfit):
+            raise ProgramError("E0402", f"{what} is declared {_words(fitted, declared)}")
+        return fitted
 
     def from_argument(self, raw: object, declared: ast.Type | None, what: str) -> Value:
         """An argument of a run: text for types of texts, JSON for others; what is no str is a value already."""
@@ -69,10 +69,10 @@ class TypeSystem:
 
     def _read(self, raw: str, declared: ast.Type, text: bool) -> Value:
         value = from_python(raw) if text else read_json(raw)
-        try:
-            return Fitting().fit(value, declared, self.names)
-        except Misfit as misfit:
-            raise ProgramError("E0402", f"{misfit.place or 'it'} must be {misfit.reason}") from None
+        fitted = Fitting().fit(value, declared, self.names)
+        if isinstance(fitted, Misfit):
+            raise ProgramError("E0402", f"{fitted.place}: {fitted.reason}".removeprefix(": "))
+        return fitted
 
 
 def _words(misfit: Misfit, declared: ast.Type) -> str:
