@@ -41,8 +41,7 @@ async def run_entry(run: Run, call: Call) -> Ended:
                 value = await _body(frame, call)
                 await frame.settle_all()
                 await _commit(frame)
-                names = {name: await named.promise for name, named in frame.names.items()}
-                return Ended(value, names)
+                return Ended(value, _names(frame))
     finally:
         frame.scope.cancelled = True
         await uninterrupted(run.close())
@@ -71,6 +70,11 @@ async def _body(frame: Frame, call: Call) -> Any:
     value = await run_body(call.function, frame.scope, [state, *call.arguments], call.named)
     state.end()
     return value
+
+
+def _names(frame: Frame) -> dict[str, Any]:
+    """What the names of the body are bound to; those whose gen has failed, and the body went on, are left out."""
+    return {name: named.asked.promise.result() for name, named in frame.names.items() if not named.asked.promise.failed}
 
 
 async def _commit(frame: Frame) -> None:

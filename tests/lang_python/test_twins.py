@@ -1,0 +1,75 @@
+"""The Python examples and the text programs that they repeat: the same prompts, the same values."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import frontend_lang
+from frontend_lang.scripted import ScriptedCall, ScriptedRuntime
+
+EXAMPLES = Path(frontend_lang.__file__).parents[1] / "examples"
+STEPS = [
+    '{"thought":"Look it up.","act":"wiki","input":"Oslo"}',
+    '{"thought":"Not there.","act":"wiki","input":"Atlantis"}',
+    '{"thought":"Add.","act":"calc","input":"2*3"}',
+    '{"thought":"Done.","act":"finish","input":"6"}',
+]
+
+
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def both(text: Callable[..., Any], python: Callable[..., Any], answers: Any, *args: Any) -> tuple[Any, Any]:
+    """The value of each, once the prompts of all gens and the final texts of all contexts have proved equal."""
+    runtimes = [ScriptedRuntime(answers), ScriptedRuntime(answers)]
+    values = [run(*args, runtime=runtime, seed=1) for run, runtime in zip((text, python), runtimes, strict=True)]
+    assert sorted(runtimes[0].prompts) == sorted(runtimes[1].prompts)
+    assert set(runtimes[0].history) == set(runtimes[1].history)
+    assert [runtime.live for runtime in runtimes] == [0, 0]
+    return values[0], values[1]
+
+
+def test_solve() -> None:
+    def answers(prompt: str, call: ScriptedCall) -> str:
+        return "36" if prompt.endswith("Answer: ") else "Three times twelve. Answer: none"
+
+    text, python = both(frontend_lang.load(EXAMPLES / "solve.rkv").solve, example("solve").solve, answers, "3 * 12?")
+    assert text == python == 36
+
+
+def test_judge() -> None:
+    def answers(prompt: str, call: ScriptedCall) -> str:
+        return " Fine enough.\n" if "score from" in prompt and "verdict" not in prompt else "A draft."
+
+    text, python = both(frontend_lang.load(EXAMPLES / "judge.rkv").judge, example("judge").judge, answers, "An essay.")
+    assert text == python
+    assert python["marks"][2] == {"dim": "style", "score": 1, "why": "Fine enough."}
+
+
+def test_react() -> None:
+    tools = example("react_tools")
+    program = frontend_lang.load(EXAMPLES / "react.rkv", tools=[tools.wiki, tools.calc])
+    text, python = both(program.react, example("react").react, STEPS, "What is 2 * 3?")
+    assert text == python == {"answer": "6", "steps": 4}
+
+
+def test_evaluate() -> None:
+    texts = frontend_lang.load(EXAMPLES / "sentiment.rkv").sentiment
+    labels = example("evaluate").sentiment
+    runtimes = [ScriptedRuntime(), ScriptedRuntime()]
+    rows = [{"review": "Fine."}, {"review": "Bad."}]
+    assert [found["label"] for found in texts.batch(rows, runtime=runtimes[0])] == ["positive"] * 2
+    assert labels.batch(rows, runtime=runtimes[1]) == ["positive"] * 2
+    assert sorted(runtimes[0].history) == sorted(runtimes[1].history)
