@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from frontend_lang.running.strands import Strand
 
@@ -97,40 +97,59 @@ class Spawned(Begun[_T_co]):
 
 
 class Derived(Begun[_T_co]):
-    """A value made of promises as soon as they are there, such as a text with their values in it."""
+    """A value made of promises as soon as they are there, such as a text with their values in it. It is made once."""
 
-    __slots__ = ("_make", "_sources")
+    __slots__ = ("_error", "_make", "_sources", "_value")
 
     def __init__(self, sources: Sequence[Promise[object]], make: Callable[[], _T_co]) -> None:
         self._sources = sources
-        self._make = make
+        self._make: Callable[[], _T_co] | None = make
+        self._value: Any = None
+        self._error: BaseException | None = None
 
     def done(self) -> bool:
         """Whether every source is done."""
-        return all(source.done() for source in self._sources)
+        return self._make is None or all(source.done() for source in self._sources)
 
     @property
     def failed(self) -> bool:
-        """Whether a source has failed."""
-        return any(source.failed for source in self._sources)
+        """Whether a source has failed, or making the value."""
+        if not self.done():
+            return False
+        self._settle()
+        return self._error is not None
 
     def result(self) -> _T_co:
-        """The value; the error of the first source that has one."""
-        for source in self._sources:
-            source.result()
-        return self._make()
+        """The value; else the error of the first source that has one, or of making it."""
+        self._settle()
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[no-any-return]
 
     async def wait(self, strand: Strand) -> _T_co:
         """Wait for the sources, one after the other."""
-        for source in self._sources:
-            await source.wait(strand)
-        return self._make()
+        if self._make is not None:
+            for source in self._sources:
+                await source.wait(strand)
+        return self.result()
 
     def cancel(self) -> None:
         """Nothing: the sources are others' to end."""
 
     async def ended(self) -> None:
         """At once: nothing of its own runs."""
+
+    def _settle(self) -> None:
+        make, self._make = self._make, None
+        if make is None:
+            return
+        try:
+            for source in self._sources:
+                source.result()
+            self._value = make()
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is raised wherever the value is used
+            self._error = error
+        self._sources = ()
 
 
 class Undertakings:

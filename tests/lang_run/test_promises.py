@@ -134,6 +134,15 @@ def test_value_that_a_def_does_not_return_is_never_asked_for() -> None:
     assert all(prompt.count("<|assistant|>") == 1 for prompt in runtime.prompts)
 
 
+@pytest.mark.parametrize("soon", [True, False])
+def test_misfit_that_nobody_needs_is_none_whenever_it_shows(soon: bool) -> None:
+    runtime = ScriptedRuntime(lambda prompt, call: "word", delay=lambda verb, context: 0.0 if soon else 0.01)
+    wait = "ask('b')\nask('c')" if soon else ""
+    source = ASK + f"def f() {{ let a: int = ask('a')\n{wait}\nlet b = [a]\nlet c = \"@{{b}}\"\nreturn 1 }}\nreturn f()"
+    assert run_on(runtime, source).value == 1
+    assert failure_of(source.replace("return 1", "return c"), lambda prompt, call: "word").code == "E0402"
+
+
 def test_what_a_used_def_has_queued_belongs_to_the_caller() -> None:
     source = ASK + 'def part() { let a = ask("1")\n"[@{a}]"\ngen b }\nuse part()\n"!"\ngen c\nreturn c'
     runtime = ScriptedRuntime(answer)
