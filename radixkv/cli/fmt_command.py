@@ -131,7 +131,8 @@ def _summary(results: list[Formatted], only_check: bool) -> str:
     changed = sum(result.changed for result in results)
     kept = len(results) - failed - changed
     verb = "would change" if only_check else "changed"
-    return f"{_files(changed)} {verb}, {kept} as they should be" + (f", {failed} not readable" if failed else "")
+    rest = f"{kept} as {'it' if kept == 1 else 'they'} should be"
+    return f"{_files(changed)} {verb}, {rest}" + (f", {failed} not readable" if failed else "")
 
 
 def _files(count: int) -> str:
