@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from pygments.lexers import load_lexer_from_file
-from pygments.token import Comment, Error, Keyword, Name, Number, Punctuation, String, Token
+from pygments.token import Comment, Keyword, Name, Number, Punctuation, String, Token
 
+from formatting_checks import assert_highlights
 from frontend_lang.highlighting import RkvLexer
 from frontend_lang.syntax.words import KEYWORDS
 
@@ -20,41 +21,28 @@ PROGRAMS = [*(ROOT / "tests/lang_syntax/programs").glob("*.rkv"), *(ROOT / "exam
 GRAMMAR = json.loads((ROOT / "docs/editors/rkv.tmLanguage.json").read_text("utf-8"))
 
 
-def tokens_of(source: str) -> list[tuple[object, str]]:
-    """Tokens, after a check that they are the source and nothing else."""
-    found = list(RkvLexer().get_tokens_unprocessed(source))
-    position = 0
-    for start, token, text in found:
-        assert start == position
-        assert text
-        assert token not in Error
-        position += len(text)
-    assert "".join(text for _, _, text in found) == source
-    return [(token, text) for _, token, text in found]
-
-
 def kind_of(source: str, text: str) -> object:
     """The kind of the first token that is this text."""
-    return next(token for token, found in tokens_of(source) if found == text)
+    return next(token for token, found in assert_highlights(source) if found == text)
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
 def test_a_program_has_no_unknown_token(path):
-    found = tokens_of(path.read_text("utf-8"))
+    found = assert_highlights(path.read_text("utf-8"))
     assert not [text for token, text in found if token is Token.Text]
     assert any(token in Keyword for token, _ in found)
 
 
 @pytest.mark.parametrize("text", ['"a @{x.y} b"', '"""\n a @{x.y}\n"""', "text: r @{x.y}"])
 def test_what_is_inserted_into_text_is_code(text):
-    found = tokens_of(text)
+    found = assert_highlights(text)
     assert (String.Interpol, "@{") in found
     assert (Name, "x") in found
     assert (Name.Attribute, "y") in found
 
 
 def test_raw_text_has_no_holes_and_marks_are_text():
-    assert not [text for token, text in tokens_of('\'@{x}\' r"""@{y}""" "@@{z}"') if token is String.Interpol]
+    assert not [text for token, text in assert_highlights('\'@{x}\' r"""@{y}""" "@@{z}"') if token is String.Interpol]
     assert kind_of('"@@{z}"', "@@{") is String.Escape
     assert kind_of(r'"a\n"', r"\n") is String.Escape
 
@@ -111,8 +99,8 @@ HOSTILE = [
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_text_is_plain_text_and_quick(piece):
-    tokens_of(piece * (40_000 // len(piece)))
-    tokens_of('"@{' + piece * (40_000 // len(piece)))
+    assert_highlights(piece * (40_000 // len(piece)))
+    assert_highlights('"@{' + piece * (40_000 // len(piece)))
 
 
 def test_pygments_finds_the_lexer_under_its_name():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from formatting_checks import assert_formats, assert_highlights
 from frontend_lang.checker import worst_case
 from frontend_lang.checking import check_source
 from frontend_lang.sources import MappingSource
@@ -96,6 +97,8 @@ def assert_answer(source: str) -> None:
         worst_case(report.module)
         for node in ast.walk(report.module.program):
             assert 0 <= node.span.start <= node.span.end <= len(result.source)
+        assert_formats(source)
+    assert_highlights(source)
 
 
 def fuzz(count: int, seed: int) -> None:

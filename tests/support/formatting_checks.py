@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 from lark import Token
+from pygments.token import Error
 
 from frontend_lang.formatting import format_source
 from frontend_lang.formatting.gaps import Gaps
+from frontend_lang.highlighting import RkvLexer
 from frontend_lang.syntax import ast, parse
 from frontend_lang.syntax.parser import grammar
 
@@ -58,3 +60,16 @@ def assert_formats(source: str) -> str:
     assert not [gap for gap in gaps_of(formatted) if "\t" in gap or " \n" in gap or "\n\n\n" in gap]
     assert formatted == "" or formatted.endswith("\n")
     return formatted
+
+
+def assert_highlights(source: str) -> list[tuple[object, str]]:
+    """Kinds and texts of the highlighter's tokens, after a check that they are the source and nothing else."""
+    found = list(RkvLexer().get_tokens_unprocessed(source))
+    position = 0
+    for start, kind, text in found:
+        assert start == position
+        assert text
+        assert kind not in Error
+        position += len(text)
+    assert "".join(text for _, _, text in found) == source
+    return [(kind, text) for _, kind, text in found]
