@@ -1,4 +1,4 @@
-"""The Python examples and the text programs that they repeat: the same prompts, the same values."""
+"""Python prompts and the text programs that they repeat: the same prompts, the same values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 import frontend_lang
+from frontend_lang import State, prompt, select
 from frontend_lang.scripted import ScriptedCall, ScriptedRuntime
 
 EXAMPLES = Path(frontend_lang.__file__).parents[1] / "examples"
+SHOTS = [("Loved it", "positive"), ("Broke in a day", "negative"), ("Great sound, poor battery", "mixed")]
 STEPS = [
     '{"thought":"Look it up.","act":"wiki","input":"Oslo"}',
     '{"thought":"Not there.","act":"wiki","input":"Atlantis"}',
@@ -21,14 +25,23 @@ STEPS = [
 ]
 
 
-def example(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, spec.name, module)  # dataclasses look their module up
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+Example = Callable[[str], ModuleType]
 
 
 def both(text: Callable[..., Any], python: Callable[..., Any], answers: Any, *args: Any) -> tuple[Any, Any]:
@@ -41,7 +54,7 @@ def both(text: Callable[..., Any], python: Callable[..., Any], answers: Any, *ar
     return values[0], values[1]
 
 
-def test_solve() -> None:
+def test_solve(example: Example) -> None:
     def answers(prompt: str, call: ScriptedCall) -> str:
         return "36" if prompt.endswith("Answer: ") else "Three times twelve. Answer: none"
 
@@ -49,7 +62,7 @@ def test_solve() -> None:
     assert text == python == 36
 
 
-def test_judge() -> None:
+def test_judge(example: Example) -> None:
     def answers(prompt: str, call: ScriptedCall) -> str:
         return " Fine enough.\n" if "score from" in prompt and "verdict" not in prompt else "A draft."
 
@@ -58,18 +71,27 @@ def test_judge() -> None:
     assert python["marks"][2] == {"dim": "style", "score": 1, "why": "Fine enough."}
 
 
-def test_react() -> None:
+def test_react(example: Example) -> None:
     tools = example("react_tools")
     program = frontend_lang.load(EXAMPLES / "react.rkv", tools=[tools.wiki, tools.calc])
     text, python = both(program.react, example("react").react, STEPS, "What is 2 * 3?")
     assert text == python == {"answer": "6", "steps": 4}
 
 
-def test_evaluate() -> None:
-    texts = frontend_lang.load(EXAMPLES / "sentiment.rkv").sentiment
-    labels = example("evaluate").sentiment
-    runtimes = [ScriptedRuntime(), ScriptedRuntime()]
+@prompt
+def sentiment(s: State, review: str) -> Any:
+    s += "Label each review as positive, negative or mixed.\n"
+    for text, label in SHOTS:
+        s += f"Review: {text}\nLabel: {label}\n"
+    s += f"Review: {review}\n"
+    s += "Label:"
+    s += select("label", [" positive", " negative", " mixed"])
+    return {"label": s["label"].strip(), "probabilities": s.probs("label")}
+
+
+def test_batch() -> None:
+    text = frontend_lang.load(EXAMPLES / "sentiment.rkv").sentiment
     rows = [{"review": "Fine."}, {"review": "Bad."}]
-    assert [found["label"] for found in texts.batch(rows, runtime=runtimes[0])] == ["positive"] * 2
-    assert labels.batch(rows, runtime=runtimes[1]) == ["positive"] * 2
-    assert sorted(runtimes[0].history) == sorted(runtimes[1].history)
+    found, python = both(text.batch, sentiment.batch, (), rows)
+    assert found == python
+    assert [row["label"] for row in python] == ["positive"] * 2
