@@ -19,12 +19,12 @@ def solve(s: State, q: str = QUESTION) -> int:
 
     def attempt(b: State) -> object:
         with b.assistant():
-            b += gen("why", max=80, stop="Answer:")
+            b += gen("why", max=60, stop="Answer:")
             b += "Answer: "
             b += gen("a", type=int, max=6)
         return b["a"]
 
-    return s.fork(8, attempt, temp=0.8).vote()
+    return s.fork(8, attempt, temp=0.6).vote()
 
 
 if __name__ == "__main__":
