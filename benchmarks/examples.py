@@ -35,7 +35,7 @@ def timed(command: list[str]) -> tuple[float, str]:
 
 
 def run_program(name: str) -> dict[str, object]:
-    seconds, printed = timed(["-m", "radixkv.cli", "run", f"examples/{name}", *PROGRAMS[name], "--seed", "3", "--json"])
+    seconds, printed = timed(["-m", "radixkv", "run", f"examples/{name}", *PROGRAMS[name], "--seed", "3", "--json"])
     return {"program": name, "seconds": seconds, "usage": json.loads(printed)["usage"]}
 
 

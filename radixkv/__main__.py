@@ -1,0 +1,5 @@
+"""`python -m radixkv` is the command `radixkv`."""
+
+from radixkv.cli.main import main
+
+main()
