@@ -74,6 +74,7 @@ class Guards(Maps):
             await env.frame.begun.close(mark)
             env.frame.bind(node.name, caught(error))
         env.context.recover()
+        await env.strand.resume()
         if role is None and env.context.role is not None:
             env.context.close_role()
         return await self.execute_block(node.handler, env)

@@ -32,10 +32,11 @@ class Strand:
     and its children do.
     """
 
-    __slots__ = ("_held", "_queued", "_slots", "steps")
+    __slots__ = ("_held", "_queued", "_slots", "steps", "works")
 
     def __init__(self, slots: asyncio.Semaphore, steps: Steps) -> None:
         self.steps = steps
+        self.works = False  # within a block of `working`
         self._slots = slots
         self._held = False
         self._queued: list[Startable] = []
@@ -65,6 +66,11 @@ class Strand:
         if held:
             await self.take()
 
+    async def resume(self) -> None:
+        """Go on after an error that has been caught: take a slot again if a failed wait has given it away."""
+        if self.works and not self._held:
+            await self.take()
+
     async def take(self) -> None:
         """Wait for a slot."""
         await self._slots.acquire()
@@ -87,7 +93,9 @@ class _Working:
 
     async def __aenter__(self) -> Strand:
         await self._strand.take()
+        self._strand.works = True
         return self._strand
 
     async def __aexit__(self, *failure: object) -> None:
+        self._strand.works = False
         self._strand.give()

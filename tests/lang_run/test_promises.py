@@ -234,6 +234,11 @@ def test_error_inside_a_try_leaves_the_context_as_far_as_it_was_done() -> None:
     assert runtime.prompts[-1] == "abgbad<E0601>"
 
 
+def test_strand_that_has_caught_an_error_works_within_the_limit_again() -> None:
+    source = "fork 4 { try { let b = fork 1 { let z = 1 / 0 }\nlet c = b } catch e { }\ngen d }"
+    assert peak_of(source, Limits(live_branches=1)) == 1
+
+
 def test_failed_try_leaves_names_as_they_were() -> None:
     source = '"p"\nlet a = 1\ntry { gen a: int } catch e { }\nreturn a'
     assert value_of(source, ["none"]) == 1
