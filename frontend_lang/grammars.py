@@ -17,7 +17,8 @@ from frontend_lang.json_schemas import prepared_schema
 from frontend_lang.runtime import Choice, Constraint, JsonSchema, Lark, Regex
 from frontend_lang.values import MAX_TEXT, checked_text
 
-MAX_PATTERN = 64 << 10  # bytes of a pattern or grammar, or of all options of a choice
+MAX_PATTERN = 4 << 10  # bytes of a pattern: time and memory of compiling one grow with the square
+MAX_GRAMMAR = 1 << 20  # bytes of a Lark grammar, or of all options of a choice
 TRIAL_BYTES = 48  # how far a new grammar is walked to see that it stays within its budget
 _END = 256  # the id after the 256 bytes
 _JSON_OPTIONS = {"whitespace_flexible": False, "coerce_one_of": False, "lenient": False}
@@ -116,14 +117,15 @@ def _source(constraint: Constraint) -> str:
     if isinstance(constraint, Lark):
         if "x-guidance" in constraint.grammar:
             raise ConstraintRefused("E0506", "x-guidance would change what JSON schemas mean", "remove it")
-        return LLMatcher.grammar_from_lark(_bounded(constraint.grammar, "grammar"))
-    pattern = constraint.pattern if isinstance(constraint, Regex) else alternatives(constraint)
-    return LLMatcher.grammar_from_regex(_whole_pattern(pattern))
+        return LLMatcher.grammar_from_lark(_bounded(constraint.grammar, "grammar", MAX_GRAMMAR))
+    if isinstance(constraint, Choice):
+        return LLMatcher.grammar_from_regex(_bounded(alternatives(constraint), "choice", MAX_GRAMMAR))
+    return LLMatcher.grammar_from_regex(_whole_pattern(constraint.pattern))
 
 
-def _bounded(text: str, what: str) -> str:
-    if len(text.encode("utf-8", "surrogatepass")) > MAX_PATTERN:
-        raise ConstraintRefused("E0505", f"a {what} of more than {MAX_PATTERN} bytes", "make it smaller")
+def _bounded(text: str, what: str, most: int) -> str:
+    if len(text.encode("utf-8", "surrogatepass")) > most:
+        raise ConstraintRefused("E0505", f"a {what} of more than {most} bytes", "make it smaller")
     if _encoded(text) is None:
         raise ConstraintRefused("E0504", f"a {what} with half a surrogate pair is no text")
     return text
@@ -134,7 +136,7 @@ def _whole_pattern(pattern: str) -> str:
         raise ConstraintRefused(
             "E0504", "the pattern ends with a single backslash", r"\\ is a backslash", position=len(pattern) - 1
         )
-    return _bounded(pattern, "pattern")
+    return _bounded(pattern, "pattern", MAX_PATTERN)
 
 
 def alternatives(choice: Choice) -> str:

@@ -18,6 +18,7 @@ from frontend_lang.schema_branches import are_disjoint, endless
 MAX_SCHEMA = 64 << 10  # bytes
 MAX_DEPTH = 64  # nesting of the document
 MAX_PATTERNS = 8  # patterns and formats that one value has to match together
+MAX_PATTERN_TEXT = 4 << 10  # characters of all patterns together
 MAX_CONJUNCTION = 200  # schemas that one value has to fit together
 MAX_MULTIPLE = 10_000  # of multipleOf, without its decimal point: the automaton has about as many states
 MAX_OPTIONAL = 400  # properties of one object that may be absent
@@ -129,6 +130,7 @@ class _Audit:
 
     root: Schema
     check_pattern: Callable[[str], None]
+    pattern_text: int = 0
     _seen: dict[int, Schema] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -223,6 +225,9 @@ class _Audit:
         """`pattern`, and each key of `patternProperties`."""
         if not isinstance(value, str):
             raise _bad(place, f"a pattern is a string, found {value!r}")
+        self.pattern_text += len(value)
+        if self.pattern_text > MAX_PATTERN_TEXT:
+            raise ProgramError("E0505", f"{_at(place)}: patterns of more than {MAX_PATTERN_TEXT} characters together")
         try:
             self.check_pattern(value)
         except ProgramError as error:
