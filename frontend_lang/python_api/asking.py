@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import lru_cache
 from typing import Any
 
 from frontend_lang.interpreter.generation import option_texts
 from frontend_lang.python_api.failures import call_site
 from frontend_lang.python_api.frames import Frame, Named
 from frontend_lang.python_api.instructions import Gen, Select
-from frontend_lang.python_types import value_type_of
+from frontend_lang.python_types import PythonType, value_type_of
 from frontend_lang.running.details import GenDetail
 from frontend_lang.running.generating import Accepts, Asked, GenRequest, SelectRequest, queue_gen, queue_select
 from frontend_lang.running.options import gen_settings, norm_setting
@@ -32,9 +33,19 @@ def ask(frame: Frame, wanted: Gen | Select) -> None:
 def _gen(frame: Frame, gen: Gen, site: str, placed: Placed) -> Asked:
     settings = gen_settings({**frame.defaults, **gen.options})
     frame.scope.run.counters.gen_max(settings.params.max_tokens)
-    declared = None if gen.type is None else value_type_of(gen.type)
+    declared = None if gen.type is None else _declared(gen.type)
     request = GenRequest(gen.name, site, settings, placed, declared, _accepts(gen))
     return queue_gen(frame.scope.run, frame.where(frame.round(site)), request)
+
+
+def _declared(python_type: Any) -> PythonType:
+    try:
+        return _known(python_type)
+    except TypeError:  # a type that cannot be hashed, such as a schema with lists in it
+        return value_type_of(python_type)
+
+
+_known = lru_cache(maxsize=256)(value_type_of)
 
 
 def _accepts(gen: Gen) -> Accepts | None:

@@ -37,7 +37,7 @@ def failure(name: str, *arguments: Any, **named: Any) -> ProgramError:
 
 
 def test_every_builtin_of_the_specification_can_be_called() -> None:
-    assert set(SPECIFIED.split()) - {"invoke", "matches"} <= set(PARAMETERS)
+    assert set(SPECIFIED.split()) - {"invoke"} <= set(PARAMETERS)
 
 
 @pytest.mark.parametrize(
