@@ -1,6 +1,7 @@
 """Events of a run: what a terminal streams live and what `--trace` writes, one JSON line each.
 
-Names: run.start text gen.start gen.delta gen.end select.end fork branch.end join usage error run.end.
+Names: run.start text gen.start gen.delta gen.end select.start select.end fork branch.end join tool.call tool.end emit
+check usage error run.end.
 Without a listener an `EventLog` does nothing: callers test `log.active` before they collect an event's data.
 """
 
