@@ -138,3 +138,16 @@ def test_a_program_binds_what_a_typed_gen_gives() -> None:
     source = "user: go\nassistant { gen a: {n: int(min=1), t: 'x' | 'y'}; gen b: int }\nreturn a.n + b"
     answers = ['{"n":2,"t":"y"}', "40"]
     assert run_on(ScriptedRuntime(answers), source).value == 42
+
+
+def test_matches_holds_the_whole_text_against_a_pattern() -> None:
+    source = "let p = re'a.'\nreturn [matches('ab', p), matches('xab', p), matches('xab', '.*a.'), matches('', re'')]"
+    assert run_on(ScriptedRuntime(), source).value == [True, False, True, True]
+
+
+def test_a_pattern_that_is_made_while_a_program_runs_is_refused_where_it_is_used() -> None:
+    with pytest.raises(ProgramError) as caught:
+        run_on(ScriptedRuntime(), "param p: str\nreturn matches('a', p)", {"p": "("})
+    assert caught.value.code == "E0504"
+    assert caught.value.span is not None
+    assert caught.value.span.line == 2
