@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+import msgspec
+
 from frontend_lang.errors import ProgramError
 
 Value: TypeAlias = "str | int | float | bool | list[Value] | dict[str, Value] | None"
@@ -164,7 +166,7 @@ def _encodable(text: str) -> str:
 
 
 def to_json_safe(value: Value, depth: int = 0) -> Value:
-    """The value with nan and infinities as none and rows in words, so that it can be written as JSON."""
+    """The value as JSON can hold it: nan and infinities as none, a host's object as its fields, rows in words."""
     if depth > MAX_DEPTH:
         return None
     if isinstance(value, list):
@@ -172,8 +174,15 @@ def to_json_safe(value: Value, depth: int = 0) -> Value:
     if isinstance(value, dict):
         return {key: to_json_safe(item, depth + 1) for key, item in value.items()}
     if type(value) not in _TYPE_NAMES:
-        return str(value)
+        return _foreign(value, depth)
     return None if type(value) is float and not math.isfinite(value) else value
+
+
+def _foreign(value: object, depth: int) -> Value:
+    try:
+        return to_json_safe(from_python(msgspec.to_builtins(value, str_keys=True)), depth + 1)
+    except (TypeError, ProgramError):
+        return str(value)
 
 
 class _Comparison:

@@ -192,6 +192,9 @@ class AsyncFace(Generic[P, T]):
         scope = current_scope()
         if scope is None:
             return self._value(args, kwargs)
+        if not scope.on_loop:
+            name = self._runnable.name
+            raise ProgramError("E0810", f"`{name}.a` in a sync body, which has no event loop", f"{name}(…)")
         return _unwrapping(self._runnable._nested(scope, args, kwargs))
 
     async def _value(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

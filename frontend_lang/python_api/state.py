@@ -137,11 +137,11 @@ class State:
         options: dict[str, Value] = {"width": width, "timeout": timeout, "on_error": on_error}
         return self._fork([Branch(str(item), branch, (item,)) for item in items], options, defaults)
 
-    def use(self, prompt: Prompt[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a prompt's body in this context; names that it binds are its own. Of an async one: a coroutine."""
+    def use(self, prompt: Prompt[P, Any], *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Run a prompt's body in this context: what it returns, of an async one a coroutine. Its names are its own."""
         self._ready()
         inner = self._inner(prompt)
-        result: T = prompt.function(inner, *args, **kwargs)
+        result = prompt.function(inner, *args, **kwargs)
         inner.end()
         return result
 

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import inspect
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,33 @@ def test_an_async_body_awaits_other_prompts(runtime: ScriptedRuntime) -> None:
         return [*both, await ask.a("c")]
 
     assert outer() == ["<a>", "<b>", "<c>"]
+
+
+def test_the_async_twin_in_a_sync_body_is_refused(runtime: ScriptedRuntime) -> None:
+    with pytest.raises(ProgramError) as caught:
+        prompt(lambda s: asyncio.run(ask.a("x")))()
+    assert (caught.value.code, caught.value.hint) == ("E0810", "ask(…)")
+
+
+@dataclass
+class Point:
+    x: int
+    label: tuple[str, ...]
+
+
+def test_objects_of_the_host_are_their_fields_in_json(runtime: ScriptedRuntime) -> None:
+    events: list[Event] = []
+
+    @prompt
+    def body(s: State) -> Any:
+        return s.fork(1, lambda b: Point(1, ("a",))).all()
+
+    result = body.run(on_event=events.append)
+    assert result.value == [Point(1, ("a",))]
+    assert result.to_dict()["value"] == [{"x": 1, "label": ["a"]}]
+    ends = {event.event: event.to_dict()["value"] for event in events if "value" in event.data}
+    assert ends["branch.end"] == {"x": 1, "label": ["a"]}
+    assert ends["join"] == ends["run.end"] == [{"x": 1, "label": ["a"]}]
 
 
 def test_calls_of_one_prompt_draw_seeds_of_their_own(runtime: ScriptedRuntime) -> None:
