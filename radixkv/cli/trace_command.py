@@ -15,7 +15,7 @@ from radixkv.cli.outcome import FAILURE, USAGE, CommandFailure
 from radixkv.cli.planned_run import Inputs, checked_program, data_folder, program_failure
 from radixkv.cli.program_source import read_arguments, read_program
 from radixkv.cli.settings import model_setting
-from radixkv.cli.terminal import print_json, say, terminal_width, visible
+from radixkv.cli.terminal import print_json, say, terminal_width
 
 if TYPE_CHECKING:
     from frontend_lang.events import Event
@@ -58,8 +58,8 @@ def command(
     code 1 if there is one.
 
     \b
-    radixkv trace examples/trace.jsonl
-    radixkv trace examples/trace.jsonl --json
+    radixkv trace examples/demo.trace.jsonl
+    radixkv trace examples/demo.trace.jsonl --replay examples/demo.rkv
     """
     trace = _read(file)
     if program is not None:
@@ -113,7 +113,6 @@ def _write_page(timelines: Sequence[Timeline], file: str, target: str) -> None:
 
 def _print(timelines: Sequence[Timeline]) -> None:
     from rich.console import Console
-    from rich.text import Text
 
     from radixkv.cli.trace_view import timeline_lines
 
@@ -124,7 +123,7 @@ def _print(timelines: Sequence[Timeline]) -> None:
             if width is None:
                 say(line.plain)
             else:
-                console.print(Text(visible(line.plain), spans=line.spans, style=line.style), soft_wrap=True)
+                console.print(line, soft_wrap=True)
 
 
 def _only_run(trace: Trace, file: str) -> tuple[Event, ...]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
+
+from radixkv.cli.terminal import visible
 
 if TYPE_CHECKING:
     from frontend_lang.tracing import Span, Timeline, Track
@@ -22,7 +25,7 @@ LEGEND: Final = f"{PREFILL} until the first token  {DECODE} generates  {SELECT} 
 def timeline_lines(timeline: Timeline, width: int) -> Iterator[Text]:
     """Lines of at most `width` columns."""
     width = max(width, NARROWEST)
-    yield _cut(Text(_head(timeline), style="bold"), width)
+    yield _cut(Text(in_one_line(_head(timeline)), style="bold"), width)
     name_width = min(max((cell_len(_name(track)) for track in timeline.tracks), default=4), width // 3)
     notes = [_note(track) for track in timeline.tracks]
     note_width = min(max(map(cell_len, notes), default=0), width // 3)
@@ -34,7 +37,7 @@ def timeline_lines(timeline: Timeline, width: int) -> Iterator[Text]:
         yield Text(f"… and {len(timeline.tracks) - MAX_TRACKS} more lines; --html shows all", style="dim")
     yield _cut(Text(LEGEND, style="dim"), width)
     for line in _totals(timeline):
-        yield from map(Text, textwrap.wrap(line, width))
+        yield from map(Text, textwrap.wrap(in_one_line(line), width))
 
 
 def _head(timeline: Timeline) -> str:
@@ -52,8 +55,8 @@ def _line(track: Track, note: str, wall_ms: float, widths: tuple[int, int, int])
     name_width, bar_width, note_width = widths
     line = Text(_fitted(_name(track), name_width), style=_style(track))
     line.append("  ")
-    for letter in _bar(track, wall_ms, bar_width):
-        line.append(letter, style=_STYLES.get(letter, ""))
+    for letter, run in groupby(_bar(track, wall_ms, bar_width)):
+        line.append("".join(run), style=_STYLES.get(letter, ""))
     line.append("  ")
     line.append(_fitted(note, note_width).rstrip(), style=_style(track))
     line.rstrip()
@@ -67,7 +70,7 @@ def _style(track: Track) -> str:
 
 
 def _name(track: Track) -> str:
-    return "  " * track.depth + track.path
+    return "  " * track.depth + in_one_line(track.path)
 
 
 def _bar(track: Track, wall_ms: float, width: int) -> str:
@@ -100,7 +103,12 @@ def _note(track: Track) -> str:
         parts.append(f"join {joined.get('policy')}" + ("" if winner is None else f" → {winner}"))
     elif track.spans:
         parts.append(_span_note(track.spans[-1]))
-    return " ".join(parts)
+    return in_one_line(" ".join(parts))
+
+
+def in_one_line(text: str) -> str:
+    """Text without anything that moves a cursor."""
+    return visible(text).replace("\n", "⏎").replace("\t", " ")
 
 
 def _span_note(span: Span) -> str:

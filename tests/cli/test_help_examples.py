@@ -41,7 +41,7 @@ def long_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_each_command_that_runs_something_shows_an_example() -> None:
     shown = " ".join(examples())
-    for command in ("run", "check", "generate", "models", "doctor"):
+    for command in ("run", "check", "explain", "trace", "generate", "models", "doctor"):
         assert f"radixkv {command}" in shown
 
 
