@@ -9,6 +9,7 @@ from lark import Token, Tree
 
 from frontend_lang.formatting.documents import COMMA, SPACE, Break, Doc, Either, Indent, Notes, concat, group
 from frontend_lang.formatting.expressions import INDENT, Child, ExpressionLayout, Handler, ParseTree, is_literal
+from frontend_lang.syntax.words import KEYWORDS
 
 _SET_APART = ("def", "test")  # an empty line before and after
 
@@ -82,15 +83,18 @@ class StatementLayout(ExpressionLayout):
     def _statements(self, children: Sequence[Child], separator: str) -> list[Doc]:
         """Statements on lines of their own, or with `separator` on one line."""
         parts: list[Doc] = []
-        before = ""
+        before: Child | None = None
+        semicolon = False
         for child in children:
             if isinstance(child, Token):
-                continue  # a semicolon
-            if parts:
-                apart = before in _SET_APART or child.data in _SET_APART
-                parts += [Either(separator, ""), Break(item=True, blank=apart)]
+                semicolon = True
+                continue
+            if isinstance(before, Tree):
+                apart = before.data in _SET_APART or child.data in _SET_APART
+                needed = ";" if semicolon and _would_go_on(before, child) else ""
+                parts += [Either(separator, needed), Break(item=True, blank=apart)]
             parts.append(self.visit(child))
-            before = child.data
+            before, semicolon = child, False
         return parts
 
     def _braces(self, opener: Child, children: Sequence[Child], closer: Child, separator: str) -> Doc:
@@ -139,3 +143,17 @@ def _is_one_literal(clause: Child) -> bool:
     if len(cast("ParseTree", clause).children) != 2 or not isinstance(option, Tree):
         return False
     return is_literal(option.children[-1])
+
+
+def _would_go_on(before: ParseTree, statement: ParseTree) -> bool:
+    """Whether only the semicolon says that `as`, `with`, `join` … is a name here, and no part of what stands before."""
+    starts_with_name = statement.data in ("assign", "bare") and _leaf(statement, 0) in KEYWORDS
+    return starts_with_name and _leaf(before, -1).type != "REST"
+
+
+def _leaf(tree: ParseTree, end: int) -> Token:
+    """The first token (`end` is 0) or the last one (-1)."""
+    node: Child = tree
+    while isinstance(node, Tree):
+        node = node.children[end]
+    return node

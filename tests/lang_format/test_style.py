@@ -34,6 +34,13 @@ def test_a_statement_has_its_line_and_a_block_on_one_line_stays_there(before, af
     formats(before, after)
 
 
+def test_a_semicolon_stays_where_a_name_would_else_be_taken_for_a_keyword():
+    formats('let with = 1; with = 2; "x"; as', 'let with = 1;\nwith = 2\n"x";\nas\n')
+    formats("fork { a {} } join all  # c\n; keep = 1", "fork { a {} } join all;  # c\nkeep = 1\n")
+    formats("user: Hi\n; as = 1", "user: Hi\nas = 1\n")
+    formats("if a { x = 1; else = 2\n}", "if a {\n  x = 1;\n  else = 2\n}\n")
+
+
 def test_a_block_that_does_not_fit_is_broken_and_the_join_stays_behind_its_brace():
     inner = f"gen {LONG}; gen {LONG}"
     formats(
