@@ -9,7 +9,7 @@ import frontend_lang
 from frontend_lang.codes import CODES
 
 ROOT = Path(frontend_lang.__file__).parent
-MANUAL = ROOT.parent / "docs" / "language.md"
+MANUAL = ROOT.parent / "docs" / "language-reference.md"
 
 
 def test_every_code_that_is_used_is_in_the_table():
