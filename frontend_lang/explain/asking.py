@@ -30,7 +30,7 @@ class Asking(Calls):
         """A row, and the name bound to text of at most `max` tokens."""
         given = {**place.defaults, **self.options(node.options, state, place)}
         most = _bound(given.get("max"), GenParams().max_tokens)
-        tries = ONE if node.until is None else _bound(given.get("tries"), DEFAULT_TRIES).at_most()
+        tries = _tries(node, given)
         begun = self.record.begin(node.site, state, place)
         again = begun.prefix.times(tries - ONE) if tries != ONE else NONE  # each further try sees the same prompt
         self.record.add(Totals(prompt=again, prefill=tries - ONE, decode=most.at_most().times(tries), gens=tries))
@@ -125,6 +125,13 @@ def _bound(value: Abstract, default: int) -> Tokens:
     raise ProgramError("E0402", "the option needs an int")
 
 
+def _tries(node: ast.Gen, given: dict[str, Abstract]) -> Tokens:
+    """Only a condition or a type can reject a text."""
+    if node.until is None and (node.type is None or given.get("tries") is None):
+        return ONE
+    return _bound(given.get("tries"), DEFAULT_TRIES).at_most()
+
+
 def _named(op: str, node: ast.Gen, given: dict[str, Abstract]) -> str:
     shown = given.get("max")
     most = f" max={shown}" if isinstance(shown, int) else ""
@@ -133,4 +140,6 @@ def _named(op: str, node: ast.Gen, given: dict[str, Abstract]) -> str:
 
 
 def _tries_note(node: ast.Gen, tries: Tokens) -> str:
-    return "" if node.until is None else f"until: {tries.at_most()} tries"
+    if node.until is not None:
+        return f"until: {tries.at_most()} tries"
+    return "" if tries == ONE else f"{tries} tries"

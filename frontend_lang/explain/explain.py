@@ -86,5 +86,5 @@ class _Explainer(Statements):
         if declared is None and node.default is not None:
             kind = type_name(self.evaluate(node.default, state, place))  # type: ignore[arg-type]
             declared = ast.NamedType("json", span=node.span) if kind != "str" else None
-        given: Abstract = self.types(self._module).from_argument(self._arguments[node.name], declared, what)  # type: ignore[assignment]
+        given: Abstract = self.types(self._module).from_argument(self._arguments[node.name], declared, what)
         return given

@@ -57,7 +57,7 @@ def _cells(site: PlannedSite) -> tuple[str, ...]:
 
 
 def _span(low: Tokens, high: Tokens) -> str:
-    return str(high) if low == high or low.count is None or high.count is None else f"{low}…{high}"
+    return str(high) if low == high or low.count is None else f"{low}…{high}"
 
 
 def _row(cells: Sequence[str], note: str, widths: Sequence[int], width: int | None) -> Iterator[str]:

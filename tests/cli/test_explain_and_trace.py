@@ -140,3 +140,18 @@ def test_a_run_is_traced_and_replayed_without_a_model(radixkv, tiny: list[str], 
 def test_the_width_of_a_pipe_is_not_known(tmp_path: Path) -> None:
     with (tmp_path / "out").open("w") as stream:
         assert terminal_width(stream) is None
+
+
+def documented(command: str) -> str:
+    """The output that docs/command-line.md shows for a command."""
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    return text.split(f"$ radixkv {command}\n", 1)[1].split("```", 1)[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["trace examples/demo.trace.jsonl", pytest.param("explain examples/demo.rkv", marks=pytest.mark.model)],
+)
+def test_outputs_in_the_documentation_are_real(radixkv, monkeypatch, command: str) -> None:
+    monkeypatch.chdir(ROOT)
+    assert radixkv(*command.split()).out == documented(command)

@@ -153,6 +153,10 @@ def test_bounds_hold_for_any_program(body: str) -> None:
 
 
 def test_paths_of_the_plan_are_those_of_events() -> None:
-    source = 'def f() -> str { "P"; gen a with max=1; return a }\nreturn fork { left { yield f() } right { yield fork 2 { yield f() } } }'
+    source = """def f() -> str { "P"; gen a with max=1; return a }
+return fork {
+  left { yield f() }
+  right { yield fork 2 { yield f() } }
+}"""
     plan = compare(module_of(source), {})
     assert [row.path for row in plan.sites if row.op.startswith("gen")] == ["main[left].f", "main[right][i].f"]
