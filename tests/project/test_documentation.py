@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "tests" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PYTHON_OF_README = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -52,11 +53,20 @@ def test_measured_numbers_of_the_readme_are_the_recorded_ones() -> None:
 
 @pytest.mark.model
 def test_six_lines_of_python_run(smollm2_files: object) -> None:
-    (snippet,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    printed = _printed_by(PYTHON_OF_README[0])
+    assert "Paris" in printed
+    assert printed.count("Usage(") == 2
+
+
+@pytest.mark.model
+def test_the_prompt_in_python_runs(smollm2_files: object) -> None:
+    assert re.fullmatch(r"[1-5] \[[1-5], [1-5]\]\n", _printed_by(PYTHON_OF_README[1]))
+
+
+def _printed_by(snippet: str) -> str:
     done = subprocess.run([sys.executable, "-c", snippet], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "Paris" in done.stdout
-    assert done.stdout.count("Usage(") == 2
+    return done.stdout
 
 
 def test_every_report_that_a_test_names_is_listed() -> None:
