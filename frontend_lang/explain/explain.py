@@ -69,7 +69,7 @@ class _Explainer(Statements):
             line = "" if error.span is None else f" at {error.file}:{error.span.line}"
             warnings = (f"a run would end with {error.code}{line}: {error.message}",)
         missing = tuple(node.name for node in known if node.default is None and node.name not in self._arguments)
-        return Plan(self.record.rows.rows(), self.record.totals, missing, warnings)
+        return Plan(self.record.rows.rows(), self.record.totals.bounds(), missing, warnings)
 
     def _walk(self, entry: ast.Def | None, state: State, place: Place) -> Exits:
         if entry is None:

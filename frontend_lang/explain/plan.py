@@ -57,7 +57,7 @@ class PlannedSite:
 
 @dataclass(frozen=True)
 class Totals:
-    """Of a whole run, in tokens unless said otherwise.
+    """Of a whole run, in tokens unless said otherwise: bounds, as a run cancels what turns out not to be needed.
 
     `prompt`: context lengths summed over all calls, as `usage` counts them. `prefill`: those that must be computed if
     nothing but this run fills the cache. `saved`: the others. `decode`: generated. `branches`: begun, of forks and
@@ -86,6 +86,12 @@ class Totals:
         }
         peak = largest([self.kv_peak, more.kv_peak])
         return Totals(**summed, kv_peak=peak, critical_path=max(self.critical_path, more.critical_path))
+
+    def bounds(self) -> Totals:
+        """The same numbers, none said to be exact."""
+        names = ("prompt", "prefill", "decode", "branches", "gens", "kv_peak")
+        loose = {name: getattr(self, name).at_most() for name in names if getattr(self, name) != NONE}
+        return replace(self, **loose)
 
     def to_dict(self) -> dict[str, object]:
         """The form that goes into JSON."""
