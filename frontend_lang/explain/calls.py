@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.explain.abstract import Abstract, Unknown, is_known, known, ready
@@ -151,8 +152,7 @@ class Calls(Functions):
         """A known value as one of the type. Raises E0402."""
         if declared is None or not is_known(value) or isinstance(value, Unknown):
             return value
-        fitted: Abstract = self.types(module).fit(known(value), declared, what)  # type: ignore[assignment]
-        return fitted
+        return cast("Abstract", self.types(module).fit(known(value), declared, what))
 
     def _comprehension(self, node: ast.Comprehension, state: State, place: Place) -> Abstract:
         items = items_of(self.strict(node.items, state, place), self.size)

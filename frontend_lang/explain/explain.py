@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.explain.abstract import Abstract, Unknown
+from frontend_lang.explain.abstract import Abstract, Unknown, known
 from frontend_lang.explain.counting import TokenCounter
 from frontend_lang.explain.plan import Plan
 from frontend_lang.explain.sketch import Sketch
@@ -36,12 +37,12 @@ def explain(
     """
     arguments = dict(args or {})
     chosen = choose_entry(module.program, entry)
-    known = parameters(module.program, chosen)
-    unknown = [name for name in arguments if name not in {node.name for node in known}]
+    taken = parameters(module.program, chosen)
+    unknown = [name for name in arguments if name not in {node.name for node in taken}]
     if unknown:
         raise ProgramError("E0307", f"unknown arguments: {', '.join(unknown)}")
     explainer = _Explainer(counter, data or NoSource(), module, arguments)
-    return explainer.plan(chosen, known)
+    return explainer.plan(chosen, taken)
 
 
 class _Explainer(Statements):
@@ -54,13 +55,13 @@ class _Explainer(Statements):
         self._module = module
         self._arguments = arguments
 
-    def plan(self, entry: ast.Def | None, known: list[Parameter]) -> Plan:
+    def plan(self, entry: ast.Def | None, taken: list[Parameter]) -> Plan:
         """Walk it to its end, or to where it fails."""
         place = Place(self._module, "main" if entry is None else entry.name)
         if entry is not None:
             place = Place(self._module, entry.name, active={(self._module, entry.name): 0})
         state = State(Sketch(self.counter.open()))
-        for parameter in known:
+        for parameter in taken:
             state.bind(parameter.name, self._parameter(parameter, state, place))
         warnings: tuple[str, ...] = ()
         try:
@@ -68,7 +69,7 @@ class _Explainer(Statements):
         except ProgramError as error:
             line = "" if error.span is None else f" at {error.file}:{error.span.line}"
             warnings = (f"a run would end with {error.code}{line}: {error.message}",)
-        missing = tuple(node.name for node in known if node.default is None and node.name not in self._arguments)
+        missing = tuple(node.name for node in taken if node.default is None and node.name not in self._arguments)
         return Plan(self.record.rows.rows(), self.record.totals.bounds(), missing, warnings)
 
     def _walk(self, entry: ast.Def | None, state: State, place: Place) -> Exits:
@@ -84,7 +85,7 @@ class _Explainer(Statements):
             return self.fit(self.evaluate(node.default, state, place), node.type, what, self._module)
         declared = node.type
         if declared is None and node.default is not None:
-            kind = type_name(self.evaluate(node.default, state, place))  # type: ignore[arg-type]
+            kind = type_name(known(self.evaluate(node.default, state, place)))
             declared = ast.NamedType("json", span=node.span) if kind != "str" else None
-        given: Abstract = self.types(self._module).from_argument(self._arguments[node.name], declared, what)
-        return given
+        given = self.types(self._module).from_argument(self._arguments[node.name], declared, what)
+        return cast("Abstract", given)

@@ -182,13 +182,19 @@ class _Player:
         if event.event == "select.start":
             self._selecting[event.ctx] = event
         if event.event == "text":
-            texts = self._recorded.texts[event.path]
-            if not texts:
-                raise self._diverged(f"{event.path}: text that the trace does not have: {_short(event.data['text'])}")
-            before = texts.popleft().data.get("text")
-            if before != event.data["text"]:
-                what = f"recorded {_short(before)}, now {_short(event.data['text'])}"
-                raise self._diverged(f"{event.path}: the text differs: {what}")
+            self._hold_text_against(self._recorded.texts[event.path], event)
+
+    def _hold_text_against(self, recorded: deque[Event], event: Event) -> None:
+        """Find the text among those of its path: calls that overlap share a path, so their order may differ."""
+        text = event.data["text"]
+        found = next((index for index, before in enumerate(recorded) if before.data.get("text") == text), None)
+        if found is not None:
+            del recorded[found]
+        elif recorded:
+            what = f"recorded {_short(recorded[0].data.get('text'))}, now {_short(text)}"
+            raise self._diverged(f"{event.path}: the text differs: {what}")
+        else:
+            raise self._diverged(f"{event.path}: text that the trace does not have: {_short(text)}")
 
     def _diverged(self, what: str) -> RuntimeFailure:
         self.divergence = self.divergence or what

@@ -210,7 +210,7 @@ def test_a_replay_gives_the_recorded_value_without_a_model_or_tools() -> None:
 
 
 def test_a_replay_finds_answers_whatever_the_schedule_was() -> None:
-    source = """def f(x: str) -> str { "@{x}"; gen a; return a }
+    source = """def f(x: str) -> str { "@{x}"; gen a; "then @{x} @{a}"; gen b; return b }
 let xs = [f("one"), f("two"), f("three")]
 return xs"""
     slow = scripted(lambda verb, context: 0.02 if context == "c1" else 0.0)
