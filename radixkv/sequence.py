@@ -149,7 +149,7 @@ class Sequence:
         return len(token_ids)
 
     def take_opening(self) -> tuple[int, ...]:
-        """The output that it began with, when that is told for the first time. The sequence may be over with it."""
+        """The output that it began with, the first time it is asked for. The sequence may be over with it."""
         opening, self.opening = tuple(self.opening), NO_TOKENS
         if self.over is not None:
             self.tokens.extend(opening)

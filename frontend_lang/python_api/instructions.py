@@ -49,8 +49,8 @@ def gen(
 ) -> Gen:
     """Generate text, at most `max` tokens, and bind it to `name`.
 
-    Options are the language's and have its defaults (docs/language-reference.md); `timeout` is in seconds. With `type` the text
-    is generated under that type and `s[name]` is a value of it: int, float, bool, str, list[…], Literal, Enum,
+    Options are the language's and have its defaults (docs/language-reference.md); `timeout` is in seconds. With `type`
+    the text is generated under that type and `s[name]` is a value of it: int, float, bool, str, list[…], Literal, Enum,
     dataclasses, TypedDict, pydantic models, `Int(1, 5)` and the like. `until(value)` is called on the event loop with
     each value, and what it refuses is generated anew, at most `tries` times.
     """

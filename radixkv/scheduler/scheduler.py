@@ -203,14 +203,20 @@ class Scheduler:
                 updates.append(SequenceUpdate(sequence.request.request_id, sequence.choice, targets=got.targets))
             return
         born = self._fork_choices(running) if sequence.unborn else []
-        updates.append(self._accept(sequence, got))
+        if sequence.request.constraint is not None:
+            updates.append(self._accept_constrained(sequence, got))
+        else:
+            kept = sequence.accept(got.token_ids)
+            if not sequence.samples:
+                sequence.finish(FinishReason.LENGTH)
+            updates.append(step_update(sequence, got, kept))
         updates.extend(born)
         if sequence.finish_reason is not None:
             self._end(running)
 
-    def _accept(self, sequence: Sequence, got: SequenceResult) -> SequenceUpdate:
-        """Give a sequence its new ids, after its opening."""
-        opening = sequence.take_opening() if sequence.opening or sequence.over else ()
+    def _accept_constrained(self, sequence: Sequence, got: SequenceResult) -> SequenceUpdate:
+        """Give a sequence its opening, if that was not told yet, and its new ids."""
+        opening = sequence.take_opening()
         kept = sequence.accept(got.token_ids, complete=got.complete) if sequence.samples else 0
         if not sequence.samples and sequence.finish_reason is None:
             sequence.finish(FinishReason.LENGTH)
@@ -265,7 +271,7 @@ class Scheduler:
         """End choices that are over without sampling, as their parent is."""
         siblings = parent.take_siblings()
         self._finished += len(siblings)
-        return [self._accept(sibling, SequenceResult(sibling.sequence_id)) for sibling in siblings]
+        return [self._accept_constrained(sibling, SequenceResult(sibling.sequence_id)) for sibling in siblings]
 
     def _end_unborn(
         self, sequence: Sequence, reason: FinishReason, stopped_by: str | None = None

@@ -194,14 +194,14 @@ def test_eos_comes_only_where_the_grammar_accepts_even_if_it_is_the_likeliest(
     engine_of: Callable[..., Engine],
 ) -> None:
     engine = engine_of()
-    eager = {token_id: 100.0 for token_id in engine.model.config.eos_token_ids}
+    eager = dict.fromkeys(engine.model.config.eos_token_ids, 100.0)
     sampling = SamplingParams(temperature=0.0, max_tokens=40, logit_bias=eager)
     assert re.fullmatch("[ab]{4}", one(engine, Regex("[ab]{4,30}"), sampling).text)
 
 
 def test_ignored_eos_goes_on_while_the_grammar_lets_it_and_ends_with_it(engine_of: Callable[..., Engine]) -> None:
     engine = engine_of()
-    eager = {token_id: 100.0 for token_id in engine.model.config.eos_token_ids}
+    eager = dict.fromkeys(engine.model.config.eos_token_ids, 100.0)
     sampling = SamplingParams(max_tokens=40, ignore_eos=True, logit_bias=eager)
     assert re.fullmatch("[ab]{9}", one(engine, Regex("[ab]{4,9}"), sampling).text)
     assert len(one(engine, Regex("[ab]+"), sampling).choices[0].token_ids) == 40
