@@ -1,4 +1,4 @@
-"""The table of diagnostic codes: code -> title and one line that explains it; docs/language-reference.md shows it too."""
+"""The table of diagnostic codes: code -> title and one line on it; docs/language-reference.md shows it too."""
 
 from __future__ import annotations
 
