@@ -184,14 +184,16 @@ class _Generation:
 
     async def _consume(self, stream: AsyncIterator[Delta | GenResult], context: ContextId) -> GenResult | None:
         result: GenResult | None = None
-        async for item in stream:
-            if isinstance(item, GenResult):
-                result = item
-            else:
-                self._run.text_arrived()
-                if self._run.events.active:
-                    what = {"name": self._request.name, "text": item.text}
-                    self._run.events.emit("gen.delta", what, ctx=context, path=self._where.path)
+        with self._run.sampling() as sampled:
+            async for item in stream:
+                if isinstance(item, GenResult):
+                    result = item
+                else:
+                    self._run.text_arrived()
+                    sampled(len(item.token_ids))
+                    if self._run.events.active:
+                        what = {"name": self._request.name, "text": item.text}
+                        self._run.events.emit("gen.delta", what, ctx=context, path=self._where.path)
         return result
 
     def _tell(self, event: str, context: ContextId, **data: object) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from frontend_lang.errors import ProgramError
@@ -45,6 +46,7 @@ class Run:
         self.events = events
         self.seed = seed
         self.usage = CallUsage()
+        self._in_flight = 0  # tokens of gens that have not ended
         self.first_text_s: float | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._slots = asyncio.Semaphore(limits.live_branches)
@@ -80,10 +82,33 @@ class Run:
         """New tokens that may still be spent; None = unbounded. Raises E0809 when there are none."""
         if self.limits.tokens is None:
             return None
-        left = self.limits.tokens - self.usage.computed_tokens - self.usage.completion_tokens
+        left = self.limits.tokens - self._spent() - self._in_flight
         if left <= 0:
             raise self.over_tokens()
         return left
+
+    @contextmanager
+    def sampling(self) -> Iterator[Callable[[int], None]]:
+        """Count the tokens of a gen while they come, so that gens side by side cannot pass the budget together.
+
+        The block calls what it is given with the number of new tokens; that raises E0809.
+        """
+        mine = 0
+
+        def sampled(count: int) -> None:
+            nonlocal mine
+            mine += count
+            self._in_flight += count
+            if self.limits.tokens is not None and self._spent() + self._in_flight > self.limits.tokens:
+                raise self.over_tokens()
+
+        try:
+            yield sampled
+        finally:
+            self._in_flight -= mine
+
+    def _spent(self) -> int:
+        return self.usage.computed_tokens + self.usage.completion_tokens
 
     def over_tokens(self) -> ProgramError:
         """The token budget is spent."""

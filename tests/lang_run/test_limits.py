@@ -19,15 +19,43 @@ from scripted_programs import failure_of, run_on, value_of
         ("let x = [y for y in range(100000)]", Limits(), "E0804"),
         ("def f() { f() }\nf()", Limits(), "E0806"),
         ("fork 5 { }", Limits(branches=4), "E0807"),
+        ("fork 2 { fork 2 { } }", Limits(branches=5), "E0807"),
+        ("map x in [1, 2, 3] { yield x }", Limits(rows=2), "E0807"),
+        ("let n = 5\nrepeat n { tool_like() }\ndef tool_like() { }", Limits(steps=8), "E0804"),
+        ("map x in range(20) { repeat 20 { let y = 1 } }", Limits(steps=10), "E0804"),
         ("gen a with max=11", Limits(gen_max=10), "E0401"),
+        ("let m = 11\nmap x in [1] with max=m { gen a }", Limits(gen_max=10), "E0401"),
+        ("let s = 'x'\nrepeat 21 { s = s + s }", Limits(), "E0808"),
         ("let l = range(60000)\nlet m = l + l", Limits(), "E0808"),
         ("gen a\ngen b", Limits(tokens=1), "E0809"),
+        ("map x in range(9) { gen a }", Limits(tokens=3), "E0809"),
     ],
 )
 def test_limit(source: str, limits: Limits, code: str) -> None:
     error = failure_of(source, lambda prompt, call: "a", limits=limits)
     assert error.code == code
     assert error.span is not None
+
+
+def test_tool_calls_have_a_limit() -> None:
+    source = "tool t(q)\nlet n = 0\nrepeat 3 { n = n + t(1) }\nreturn n"
+    assert value_of(source, tools={"t": lambda q: q}, limits=Limits(tool_calls=3)) == 3
+    error = failure_of(source, tools={"t": lambda q: q}, limits=Limits(tool_calls=2))
+    assert (error.code, error.span.line if error.span else 0) == ("E0811", 3)
+
+
+@pytest.mark.parametrize("code", ["E0804", "E0807", "E0809", "E0811"])
+def test_a_limit_of_the_whole_run_is_not_caught(code: str) -> None:
+    breaking = {
+        "E0804": "repeat 99 { let x = 1 }",
+        "E0807": "fork 5 { }",
+        "E0809": "gen a\ngen b\ngen c",
+        "E0811": "let x = t(1) + t(1)",
+    }
+    limits = Limits(steps=50, branches=4, tokens=2, tool_calls=1)
+    source = f"tool t(q)\ntry {{ {breaking[code]} }} catch e {{ let y = e }}"
+    error = failure_of(source, lambda prompt, call: "a b", tools={"t": lambda q: q}, limits=limits)
+    assert error.code == code
 
 
 def test_loops_and_steps_within_the_limits_run() -> None:
