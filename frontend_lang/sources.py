@@ -29,14 +29,19 @@ class FolderSource:
         self._root = root.resolve()
 
     def open(self, path: str) -> TextIO:
-        """A UTF-8 file; a byte-order mark is dropped."""
-        target = (self._root / inner_path(path)).resolve()
-        if not target.is_relative_to(self._root):
-            raise refused(path, f"it leads out of {self._root}")
+        """A UTF-8 file; a byte-order mark is dropped. Pipes and devices are refused, which could block or never end."""
+        wanted = inner_path(path)
         try:
+            target = (self._root / wanted).resolve()
+            if not target.is_relative_to(self._root):
+                raise refused(path, f"it leads out of {self._root}")
+            if target.exists() and not target.is_file():
+                raise refused(path, "it is no regular file")
             return target.open(encoding="utf-8-sig")
         except OSError as error:
             raise refused(path, f"{error.strerror} in {self._root}") from error
+        except RuntimeError as error:  # what Python 3.11 says of links in a circle
+            raise refused(path, "its links lead in a circle") from error
 
 
 class MappingSource:
