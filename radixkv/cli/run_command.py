@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
@@ -99,14 +99,22 @@ async def _run(planned: PlannedRun, shown: Shown, limits: Limits, engine: Engine
 
 @contextlib.contextmanager
 def listeners(shown: Shown) -> Iterator[Callable[[Event], None] | None]:
-    """What listens to the run: a live view on a terminal, a trace file if asked for."""
+    """What listens to the run: a live view on a terminal, emitted values anywhere else, a trace file if asked for."""
     with contextlib.ExitStack() as stack:
         active: list[Callable[[Event], None]] = []
         if sys.stdout.isatty() and not shown.as_json:
             active.append(stack.enter_context(_live_view()))
+        elif not shown.as_json:
+            active.append(_say_emitted)
         if shown.trace:
             active.append(stack.enter_context(trace_writer(shown.trace)))
         yield _all_of(active) if active else None
+
+
+def _say_emitted(event: Event) -> None:
+    """An emitted value is news of a run under way; stdout is for its result."""
+    if event.event == "emit":
+        say(f"emit: {value_text(cast('Value', event.data['value']))}", err=True)
 
 
 def _all_of(listeners: list[Callable[[Event], None]]) -> Callable[[Event], None]:

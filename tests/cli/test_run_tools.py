@@ -112,3 +112,9 @@ def test_failed_checks_are_listed_and_set_the_exit_code(radixkv, folder: Path, t
     assert outcome.code == 1
     assert [check["ok"] for check in json.loads(outcome.out)["checks"]] == [True, False]
     assert radixkv("run", "-c", "check 1 == 1", *tiny).code == 0
+
+
+def test_emitted_values_are_told_as_they_come_apart_from_the_result(radixkv, tiny: list[str]) -> None:
+    outcome = radixkv("run", "-c", 'emit "half"; emit {n: 1}; return 2', *tiny)
+    assert (outcome.code, outcome.out) == (0, "2\n")
+    assert outcome.err.splitlines()[-2:] == ["emit: half", 'emit: {"n": 1}']
