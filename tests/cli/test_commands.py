@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -249,3 +250,31 @@ def test_doctor_without_the_model_fetches_nothing(radixkv, tmp_path: Path, monke
 def test_models_lists_the_default(radixkv) -> None:
     report = json.loads(radixkv("models", "--json").out)
     assert report["models"][0]["name"] == "smollm2"
+
+
+def test_generate_makes_the_text_match(radixkv, tiny, tmp_path) -> None:
+    assert re.fullmatch("[ab]{3}-[0-9]", radixkv("generate", "Hi", "--regex", "[ab]{3}-[0-9]", *tiny).out.strip())
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 2}', encoding="utf-8")
+    for given in (str(schema), schema.read_text(encoding="utf-8")):
+        values = json.loads(radixkv("generate", "Hi", "--json-schema", given, *tiny).out)
+        assert [type(value) for value in values] == [bool, bool]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--regex", "(a"], "character 1"),
+        (["--json-schema", '{"properties": {"a": {"not": {}}}}'], "`not` at #/properties/a"),
+        (["--json-schema", '{"type":'], "line 1, column 9"),
+        (["--json-schema", "no-such-file"], "no-such-file"),
+        (["--regex", "a", "--json-schema", "{}"], "only one"),
+    ],
+)
+def test_r136_generate_refuses_a_bad_constraint_by_keyword_or_place(
+    radixkv, tiny, arguments: list[str], words: str
+) -> None:
+    outcome = radixkv("generate", "Hi", *arguments, *tiny)
+    assert outcome.code == 2
+    assert words in outcome.err
+    assert not outcome.out

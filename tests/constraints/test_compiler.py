@@ -1,4 +1,4 @@
-"""Compiling constraints: hostile ones in time and memory, schemas against a validator, what is refused and where."""
+"""Compiling constraints: hostile ones against time and memory, what they allow, what is refused and where."""
 
 from __future__ import annotations
 
