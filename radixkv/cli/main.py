@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -31,10 +32,18 @@ def main() -> None:
     termination = Termination()
     before = signal.signal(signal.SIGTERM, termination)
     try:
+        atexit.register(_keep_the_exit_code)
         code = _run()
-    finally:
         signal.signal(signal.SIGTERM, before)
+    except KeyboardInterrupt:  # another one, while the first was told
+        code = INTERRUPTED
     sys.exit(TERMINATED if termination.received and code == INTERRUPTED else code)
+
+
+def _keep_the_exit_code() -> None:
+    """At the very end a signal would kill: Python restores the defaults, then takes torch down, which lasts."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _run() -> int:

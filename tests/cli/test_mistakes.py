@@ -136,3 +136,24 @@ def test_a_signal_comes_through_while_the_model_loads(number: signal.Signals, co
     _, errors = child.communicate(timeout=30)
     assert (child.returncode, "Traceback" in errors) == (code, False)
     assert time.monotonic() - begin < 30
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_interpreter_is_taken_down_leaves_the_exit_code(number: signal.Signals) -> None:
+    slow_end = (
+        "import sys, time\n"
+        "class Slow:\n"
+        "    def __del__(self, sleep=time.sleep, out=sys.stdout):\n"
+        "        print('down', file=out, flush=True); sleep(1)\n"
+        "slow = Slow()\n"
+        "from radixkv.cli.main import main; main()"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", slow_end, "check", "-c", "return lost"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    assert any(line == b"down\n" for line in child.stdout)
+    child.send_signal(number)
+    child.communicate(timeout=30)
+    assert child.returncode == 1
