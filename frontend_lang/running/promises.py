@@ -97,40 +97,46 @@ class Spawned(Begun[_T_co]):
 
 
 class Derived(Begun[_T_co]):
-    """A value made of promises as soon as they are there, such as a text with their values in it. It is made once."""
+    """A value made of promises, such as a text with their values in it; made once, as soon as they are there.
 
-    __slots__ = ("_error", "_make", "_sources", "_value")
+    It is done when its outcome is known: each source has its value, or one has failed and all before it have theirs.
+
+    Values made of one another form a graph, which may be deep and share parts: each part is made once, and nothing here
+    recurses. A part that waits remembers for which promise, and how far along its sources it has come, so that all
+    calls of `done` together cost O(sources) and O(depth) whenever such a promise has ended.
+    """
+
+    __slots__ = ("_at", "_awaited", "_error", "_make", "_sources", "_value")
 
     def __init__(self, sources: Sequence[Promise[object]], make: Callable[[], _T_co]) -> None:
         self._sources = sources
-        self._make: Callable[[], _T_co] | None = make
+        self._at = 0  # the sources before this one have their values
+        self._awaited: Promise[object] | None = None  # what it waited for when last asked
+        self._make: Callable[[], _T_co] | None = make  # None: it is done
         self._value: Any = None
         self._error: BaseException | None = None
 
     def done(self) -> bool:
-        """Whether every source is done."""
-        return self._make is None or all(source.done() for source in self._sources)
+        """Whether the outcome is known."""
+        return self._open() is None
 
     @property
     def failed(self) -> bool:
         """Whether a source has failed, or making the value."""
-        if not self.done():
-            return False
-        self._settle()
-        return self._error is not None
+        return self.done() and self._error is not None
 
     def result(self) -> _T_co:
         """The value; else the error of the first source that has one, or of making it."""
-        self._settle()
+        if self._open() is not None:
+            raise asyncio.InvalidStateError("the value is not there yet")
         if self._error is not None:
             raise self._error
         return self._value  # type: ignore[no-any-return]
 
     async def wait(self, strand: Strand) -> _T_co:
         """Wait for the sources, one after the other."""
-        if self._make is not None:
-            for source in self._sources:
-                await source.wait(strand)
+        while (awaited := self._open()) is not None:
+            await awaited.wait(strand)
         return self.result()
 
     def cancel(self) -> None:
@@ -139,17 +145,40 @@ class Derived(Begun[_T_co]):
     async def ended(self) -> None:
         """At once: nothing of its own runs."""
 
-    def _settle(self) -> None:
-        make, self._make = self._make, None
-        if make is None:
-            return
+    def _open(self) -> Promise[object] | None:
+        """The first promise, itself not derived, that the outcome waits for; None where it is known."""
+        path: list[Derived[Any]] = [self]
+        while path:
+            inner = path[-1]._advance()
+            if inner is None:
+                path.pop()
+            elif isinstance(inner, Derived):
+                path.append(inner)
+            else:
+                for waiting in path:
+                    waiting._awaited = inner
+                return inner
+        return None
+
+    def _advance(self) -> Promise[object] | None:
+        """Go on along the sources; one that is not known to be done. None: all are, and so is this."""
+        if self._make is None:
+            return None
+        if self._awaited is not None and not self._awaited.done():
+            return self._awaited
+        self._awaited = None
         try:
-            for source in self._sources:
+            while self._at < len(self._sources):
+                source = self._sources[self._at]
+                if source._make is not None if isinstance(source, Derived) else not source.done():
+                    return source
                 source.result()
-            self._value = make()
+                self._at += 1
+            self._value = self._make()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it is raised wherever the value is used
             self._error = error
-        self._sources = ()
+        self._make, self._sources = None, ()
+        return None
 
 
 class Undertakings:

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from frontend_lang import Limits, ProgramError, run_async
+from frontend_lang.running.promises import Derived, Promise
+from frontend_lang.running.strands import Strand
 from frontend_lang.runtime import Constraint, ContextId, Delta, GenParams, GenResult, RuntimeFailure
 from frontend_lang.scripted import Delay, ScriptedCall, ScriptedRuntime
 from scripted_programs import failure_of, parsed, run_on, value_of
@@ -298,3 +300,60 @@ def test_typed_gen_with_tries_tries_again_from_the_same_snapshot() -> None:
     assert runtime.prompts == ["q", "q"]
     error = failure_of(source, lambda prompt, call: '{"a":"one two three"}')
     assert (error.code, "2 tries" in error.message) == ("E0609", True)
+
+
+@pytest.mark.parametrize(
+    ("growth", "code"),
+    [
+        ('repeat 26 { t = "@{t}@{t}" }', "E0808"),
+        ("repeat 20 { t = [t, t] }", None),
+        ("repeat 60 { t = {l: t, r: t} }", None),
+    ],
+)
+def test_what_values_share_is_looked_at_and_made_once(growth: str, code: str | None) -> None:
+    source = f'{ASK}let a = ask("1"); let t = a; {growth}\nlet z = ask("2"); if z == "r" {{ text "@{{t}}" }}\nreturn z'
+    if code is None:
+        assert value_of(f"def run() {{ {source.removeprefix(ASK)} }}\n{ASK}return run()", answer).startswith("<")
+    else:
+        assert failure_of(source, answer).code == code
+
+
+def test_a_promise_of_promises_a_thousand_deep_is_made_without_recursion() -> None:
+    chain = 'let t = ""\nuser { for x in range(1000) { "x"; gen a with max=3; t = "@{t}@{a}" } }\nreturn len(t)'
+    assert value_of(chain, lambda prompt, call: "abc") == 3000
+    nested = 'let t = []\nuser { for x in range(1000) { "x"; gen a; t = [t, a] } }\nreturn t[1]'
+    assert value_of(nested, lambda prompt, call: "abc") == "abc"
+
+
+def test_a_derived_value_asks_its_sources_as_often_as_they_end() -> None:
+    asked = 0
+
+    class Source(Promise[str]):
+        ended = False
+
+        def done(self) -> bool:
+            nonlocal asked
+            asked += 1
+            return self.ended
+
+        @property
+        def failed(self) -> bool:
+            return False
+
+        def result(self) -> str:
+            return "s"
+
+        async def wait(self, strand: Strand) -> str:
+            raise AssertionError
+
+    source = Source()
+    top: Promise[str] = source
+    for _ in range(60):
+        lower = top
+        top = Derived((lower, lower), lambda lower=lower: lower.result())  # type: ignore[misc]
+    assert not top.done()
+    assert not top.done()
+    source.ended = True
+    assert top.done()
+    assert top.result() == "s"
+    assert asked < 200
