@@ -14,6 +14,7 @@ from frontend_lang.running.options import DEFAULT_TRIES, GenSettings, time_limit
 from frontend_lang.running.places import Placed, placing
 from frontend_lang.running.promises import Derived, Promise
 from frontend_lang.running.run import Run, usage_record
+from frontend_lang.running.sampling_record import sampling_record
 from frontend_lang.runtime import Constraint, ContextId, Delta, GenParams, GenResult, Norm, RuntimeFailure, Scores
 from frontend_lang.seeds import request_seed
 from frontend_lang.values import checked_text
@@ -149,7 +150,7 @@ class _Generation:
         events, started = self._run.events, self._run.events.elapsed_s()
         if events.active:
             what = {"attempt": attempt, "seed": params.seed, "role": self._role}
-            self._tell("gen.start", context, **what)
+            self._tell("gen.start", context, **what, sampling=sampling_record(params, self._constraint))
         capped = left is not None and left < params.max_tokens
         asked = replace(params, max_tokens=left) if capped and left is not None else params
         async with _continuing(self._run, context, f"gen `{self._request.name}`"):
@@ -162,6 +163,10 @@ class _Generation:
             raise self._run.over_tokens()
         return result
 
+    @property
+    def _constraint(self) -> Constraint | None:
+        return None if self._request.type is None else self._request.type.constraint
+
     def _seeded(self, attempt: int) -> GenParams:
         """An explicit seed counts as the run seed would: every site, branch, round and attempt draws its own."""
         settings = self._request.settings
@@ -171,10 +176,9 @@ class _Generation:
 
     async def _stream(self, params: GenParams, context: ContextId) -> GenResult:
         result: GenResult | None = None
-        constraint = None if self._request.type is None else self._request.type.constraint
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(time_limit(params.timeout_s, f"gen `{self._request.name}`"))
-            stream = self._run.runtime.generate(context, params, constraint)
+            stream = self._run.runtime.generate(context, params, self._constraint)
             if hasattr(stream, "aclose"):
                 stack.push_async_callback(stream.aclose)
             result = await self._consume(stream, context)

@@ -39,15 +39,19 @@ DIVERGED = "E0701"
 
 @dataclass(frozen=True)
 class Replay:
-    """What became of a replay: the result, or the first divergence in words."""
+    """What became of a replay: the result, or the first divergence in words; `not_compared`: what the trace lacks."""
 
     result: RunResult | None
     divergence: str | None
+    not_compared: tuple[str, ...] = ()
 
 
 @dataclass
 class Recording:
-    """Answers of one run: ends of gens and selects by seed, results of tools by name in order, texts by path."""
+    """Answers of one run: ends of gens and selects by seed, results of tools by name in order, texts by path.
+
+    `sampling` has the options of gens by seed; traces of earlier versions lack it.
+    """
 
     seed: int
     model: str
@@ -57,6 +61,18 @@ class Recording:
     selects: dict[int, deque[Event]] = field(default_factory=lambda: defaultdict(deque))
     tools: dict[str, deque[tuple[Any, Event]]] = field(default_factory=lambda: defaultdict(deque))
     texts: dict[str, deque[Event]] = field(default_factory=lambda: defaultdict(deque))
+    sampling: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    stopped: set[str] = field(default_factory=set)
+
+    def left_over(self, stopped: set[str]) -> Event | None:
+        """The first gen or select that nobody asked for. Branches that were stopped, then or now, may lack some."""
+        ends = [end for answers in (self.gens, self.selects) for queued in answers.values() for end in queued]
+        missed = [end for end in ends if not any(_is_within(end.path, path) for path in stopped | self.stopped)]
+        return min(missed, key=lambda end: end.seq, default=None)
+
+
+def _is_within(path: str, outer: str) -> bool:
+    return path == outer or path.startswith((outer + "[", outer + "."))
 
 
 def recording(events: Sequence[Event]) -> Recording:
@@ -76,8 +92,14 @@ def recording(events: Sequence[Event]) -> Recording:
 def _record(found: Recording, started: dict[tuple[str, str, object], Event], event: Event) -> None:
     key = (event.path, event.ctx, event.data.get("site", event.data.get("call_id")))
     match event.event:
-        case "gen.start" | "tool.call":
+        case "gen.start":
             started[key] = event
+            if isinstance(event.data.get("sampling"), dict):
+                found.sampling[_seed(event)] = event.data["sampling"]  # type: ignore[assignment]
+        case "tool.call":
+            started[key] = event
+        case "branch.end" if event.data.get("status") != "ok":
+            found.stopped.add(event.path)
         case "gen.end" if key in started:
             found.gens[_seed(started.pop(key))].append(event)
         case "select.end" if "seed" in event.data:
@@ -123,12 +145,12 @@ async def replay(
         )
     except ProgramError as error:
         if player.divergence is None and _ended_alike(events, error):
-            return Replay(None, None)
+            return Replay(None, None, player.not_compared)
         place = "" if error.span is None else f" ({error.file}:{error.span.line})"
         return Replay(None, player.divergence or f"the program ends with {error.code}: {error.message}{place}")
     if recorded.ended and result.to_dict()["value"] != recorded.value:
         return Replay(result, "the value differs from the recorded one")
-    return Replay(result, player.divergence)
+    return Replay(result, player.divergence or player.left_over(), player.not_compared)
 
 
 def _ended_alike(events: Sequence[Event], error: ProgramError) -> bool:
@@ -169,6 +191,9 @@ class _Player:
         self._count = count
         self._contexts: dict[ContextId, int] = {}
         self._selecting: dict[str, Event] = {}
+        self._asking: dict[str, Event] = {}
+        self._stopped: set[str] = set()
+        self._lacks_sampling = False
         self._opened = 0
         self.divergence: str | None = None
 
@@ -181,8 +206,36 @@ class _Player:
         """Hold the events of the replay against the recorded ones."""
         if event.event == "select.start":
             self._selecting[event.ctx] = event
+        if event.event == "gen.start":
+            self._asking[event.ctx] = event
+        if event.event == "branch.end" and event.data.get("status") != "ok":
+            self._stopped.add(event.path)
         if event.event == "text":
             self._hold_text_against(self._recorded.texts[event.path], event)
+
+    @property
+    def not_compared(self) -> tuple[str, ...]:
+        """What the trace does not have."""
+        return ("the options of gens, which the trace does not have",) if self._lacks_sampling else ()
+
+    def left_over(self) -> str | None:
+        """The difference that answers were recorded which nobody has asked for."""
+        end = self._recorded.left_over(self._stopped) if self._recorded.ended else None
+        if end is None:
+            return None
+        return f"{end.path}: the recorded {end.event.split('.')[0]} `{end.data.get('name')}` is never asked for"
+
+    def _hold_sampling_against(self, event: Event) -> None:
+        """Find the first option of a gen that is not as it was."""
+        before, now = self._recorded.sampling.get(_seed(event)), event.data["sampling"]
+        if before is None or not isinstance(now, dict):
+            self._lacks_sampling = True
+            return
+        for name, value in now.items():
+            if name in before and before[name] != value:
+                what = "what constrains its text" if name == "constraint" else f"`{name}`"
+                shown = "" if name == "constraint" else f": recorded {before[name]!r}, now {value!r}"
+                raise self._diverged(f"{event.path}: gen `{event.data.get('name')}`: {what} differs{shown}")
 
     def _hold_text_against(self, recorded: deque[Event], event: Event) -> None:
         """Find the text among those of its path: calls that overlap share a path, so their order may differ."""
@@ -219,6 +272,8 @@ class _Player:
         ends = self._recorded.gens.get(params.seed)
         if not ends:
             raise self._diverged(f"a gen that the trace does not have (seed {params.seed})")
+        if context in self._asking:
+            self._hold_sampling_against(self._asking.pop(context))
         data = ends.popleft().data
         ids, text = tuple(_ints(data.get("token_ids"))), str(data.get("value", ""))
         self._contexts[context] += 1

@@ -176,9 +176,13 @@ def _present_replay(replayed: Replay, as_json: bool) -> int:
     value = None if replayed.result is None else replayed.result.to_dict()["value"]
     if as_json:
         variables = {} if replayed.result is None else replayed.result.to_dict()["vars"]
-        print_json({"replay": {"same": same, "divergence": replayed.divergence, "value": value, "vars": variables}})
+        missing = list(replayed.not_compared)
+        told = {"same": same, "divergence": replayed.divergence, "not_compared": missing}
+        print_json({"replay": {**told, "value": value, "vars": variables}})
     elif same:
         say("the replay is the same as the recorded run")
+        for what in replayed.not_compared:
+            say(f"not compared: {what}", err=True)
     else:
         say(f"the replay differs: {replayed.divergence}", err=True)
     return 0 if same else FAILURE

@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -237,6 +238,34 @@ def test_a_replay_tells_the_first_difference(before: str, after: str, what: str)
     again = replayed(traced(**TOOLS), PROGRAM.replace(before, after))
     assert again.divergence is not None
     assert what in again.divergence
+
+
+OPTIONS = '"P"\ngen a: int with max=8, temp=0.5, stop=["."]\n"Q"\ngen b\nreturn a'
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        ("max=8", "max=9", "main: gen `a`: `max` differs: recorded 8, now 9"),
+        ("temp=0.5", "temp=0.6", "`temp` differs: recorded 0.5, now 0.6"),
+        ('["."]', '["!"]', "`stop` differs: recorded ['.'], now ['!']"),
+        ("a: int", "a: float", "what constrains its text differs"),
+        ("\ngen b", "", "main: the recorded gen `b` is never asked for"),
+    ],
+)
+def test_a_replay_compares_how_gens_sample_and_that_all_are_asked_for(before: str, after: str, what: str) -> None:
+    events = traced(OPTIONS, ScriptedRuntime(["7", "b"]))
+    assert replayed(events, OPTIONS).divergence is None
+    assert what in str(replayed(events, OPTIONS.replace(before, after)).divergence)
+
+
+def test_a_replay_says_what_an_old_trace_does_not_have() -> None:
+    events = [
+        replace(event, data={name: value for name, value in event.data.items() if name != "sampling"})
+        for event in traced(OPTIONS, ScriptedRuntime(["7", "b"]))
+    ]
+    again = replayed(events, OPTIONS.replace("max=8", "max=9"))
+    assert (again.divergence, again.not_compared) == (None, ("the options of gens, which the trace does not have",))
 
 
 def test_a_replay_of_a_run_that_failed_fails_alike() -> None:
