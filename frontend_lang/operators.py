@@ -15,6 +15,7 @@ from frontend_lang.values import (
     checked_int,
     checked_items,
     checked_text,
+    contained,
     equal,
     is_number,
     type_name,
@@ -87,7 +88,7 @@ def compare(sign: str, a: Value, b: Value) -> bool:
 def contains(container: Value, item: Value) -> bool:
     """Item of a list, part of a str, key of a record. Raises E0402."""
     if isinstance(container, list):
-        return any(equal(item, element) for element in container)
+        return contained(item, container)
     if isinstance(container, (str, dict)) and isinstance(item, str):
         return item in container
     raise ProgramError("E0402", f"`in` of {type_name(item)} and {type_name(container)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
@@ -34,11 +35,15 @@ class RunResult:
     model: str
     timing: Timing
 
+    def __repr__(self) -> str:
+        """In short: a value that shares its parts would be endless, and asyncio makes the repr of what a task gives."""
+        return f"RunResult(value={_short(self.value)}, seed={self.seed}, model={self.model!r}, …)"
+
     def to_dict(self) -> dict[str, object]:
         """The object that `run --json` prints; nan and infinities, which JSON lacks, are none."""
         return {
             "value": to_json_safe(self.value),
-            "vars": {name: to_json_safe(value) for name, value in self.vars.items()},
+            "vars": to_json_safe(dict(self.vars)),
             "usage": asdict(self.usage),
             "timing": {"wall_s": round(self.timing.wall_s, 6), "ttft_s": self.timing.ttft_s},
             "checks": [dict(check) for check in self.checks],
@@ -46,3 +51,9 @@ class RunResult:
             "deterministic": self.deterministic,
             "model": self.model,
         }
+
+
+def _short(value: Value) -> str:
+    words = reprlib.Repr()
+    words.maxlevel, words.maxstring = 3, 80
+    return words.repr(value)

@@ -1,7 +1,8 @@
 """Values of a running program: str int float bool none list record, their text and JSON forms, equality and order.
 
 A record is a dict with str keys, none is None, an int fits in 64 bits. Nothing here recurses deeper than
-`MAX_DEPTH` or produces more than `MAX_TEXT` characters: values are graphs that a short program can make huge.
+`MAX_DEPTH`, writes more than `MAX_TEXT` characters or copies more than `MAX_PARTS` parts: values are graphs that a
+short program can make huge.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import TypeAlias
 import msgspec
 
 from frontend_lang.errors import ProgramError
+from frontend_lang.sizes import MAX_DEPTH, MAX_PARTS, Sizes
 
 Value: TypeAlias = "str | int | float | bool | list[Value] | dict[str, Value] | None"
 
-MAX_DEPTH = 64  # nesting of lists and records that is written, read or compared
 MAX_TEXT = 1 << 20  # bytes of UTF-8 in one string
 MAX_ITEMS = 100_000  # items of one list
 MAX_INT = (1 << 63) - 1
@@ -134,21 +135,36 @@ def _no_json(constant: str) -> Value:
     raise ValueError(f"{constant} is no JSON")
 
 
-def from_python(value: object, depth: int = 0) -> Value:
-    """A value of the language made of a Python object (tuples become lists). Raises E0402 for anything else."""
-    if depth > MAX_DEPTH:
-        raise ProgramError("E0808", f"a value nested deeper than {MAX_DEPTH} levels")
-    if isinstance(value, str):
-        return checked_text(_encodable(str(value)))
-    if value is None or type(value) is bool or type(value) is float:
-        return value
-    if type(value) is int:
-        return checked_int(value)
-    if isinstance(value, (list, tuple)):
-        return checked_items([from_python(item, depth + 1) for item in value])
-    if isinstance(value, Mapping):
-        return {_key(key): from_python(item, depth + 1) for key, item in value.items()}
-    raise ProgramError("E0402", f"a Python {type(value).__name__} is no value of the language")
+def from_python(value: object) -> Value:
+    """A value of the language made of a Python object (tuples become lists). Raises E0402 for anything else, E0808 for
+    more than `MAX_PARTS` parts or `MAX_DEPTH` levels.
+    """
+    return _Reader().read(value)
+
+
+class _Reader:
+    """Copies one object while the parts and the depth stay within bounds."""
+
+    def __init__(self) -> None:
+        self._left = MAX_PARTS
+
+    def read(self, value: object, depth: int = 0) -> Value:
+        self._left -= 1
+        if self._left < 0:
+            raise ProgramError("E0808", f"a value with more than {MAX_PARTS} parts")
+        if depth > MAX_DEPTH:
+            raise ProgramError("E0808", f"a value nested deeper than {MAX_DEPTH} levels")
+        if isinstance(value, str):
+            return checked_text(_encodable(str(value)))
+        if value is None or type(value) is bool or type(value) is float:
+            return value
+        if type(value) is int:
+            return checked_int(value)
+        if isinstance(value, (list, tuple)):
+            return checked_items([self.read(item, depth + 1) for item in value])
+        if isinstance(value, Mapping):
+            return {_key(key): self.read(item, depth + 1) for key, item in value.items()}
+        raise ProgramError("E0402", f"a Python {type(value).__name__} is no value of the language")
 
 
 def _key(key: object) -> str:
@@ -165,31 +181,56 @@ def _encodable(text: str) -> str:
     return text
 
 
-def to_json_safe(value: Value, depth: int = 0) -> Value:
-    """The value as JSON can hold it: nan and infinities as none, a host's object as its fields, rows in words."""
-    if depth > MAX_DEPTH:
-        return None
-    if isinstance(value, list):
-        return [to_json_safe(item, depth + 1) for item in value]
-    if isinstance(value, dict):
-        return {key: to_json_safe(item, depth + 1) for key, item in value.items()}
-    if type(value) not in _TYPE_NAMES:
-        return _foreign(value, depth)
-    return None if type(value) is float and not math.isfinite(value) else value
+def to_json_safe(value: Value) -> Value:
+    """The value as JSON can hold it: nan and infinities as none, a host's object as its fields, rows in words.
+
+    Of its parts, lists and records are in words too where they have more than `MAX_PARTS` parts or `MAX_DEPTH` levels.
+    """
+    return _Shown().shown(value)
 
 
-def _foreign(value: object, depth: int) -> Value:
-    try:
-        return to_json_safe(from_python(msgspec.to_builtins(value, str_keys=True)), depth + 1)
-    except (TypeError, ProgramError):
-        return str(value)
+class _Shown:
+    """Copies one value for JSON; what would not end is put in words."""
+
+    def __init__(self) -> None:
+        self._sizes = Sizes()
+        self._left = MAX_PARTS
+
+    def shown(self, value: Value, depth: int = 0) -> Value:
+        if isinstance(value, (list, dict)):
+            return self._inner(value, depth) if depth != 1 or self._fits(value) else self._words(value)
+        if type(value) not in _TYPE_NAMES:
+            return self._foreign(value, depth)
+        return None if type(value) is float and not math.isfinite(value) else value
+
+    def _fits(self, part: Value) -> bool:
+        """Of the parts of the whole, those that do are shown in full."""
+        size = self._sizes.of(part)
+        if size.excess is not None or size.parts > self._left:
+            return False
+        self._left -= size.parts
+        return True
+
+    def _inner(self, value: list[Value] | dict[str, Value], depth: int) -> Value:
+        if isinstance(value, list):
+            return [self.shown(item, depth + 1) for item in value]
+        return {key: self.shown(item, depth + 1) for key, item in value.items()}
+
+    def _words(self, value: Value) -> str:
+        return f"a {type_name(value)} {self._sizes.of(value).excess or 'that is too large to be shown here'}"
+
+    def _foreign(self, value: object, depth: int) -> Value:
+        try:
+            return self.shown(from_python(msgspec.to_builtins(value, str_keys=True)), depth + 1)
+        except (TypeError, ProgramError):
+            return str(value)
 
 
 class _Comparison:
     """Structural equality with a bounded number of comparisons."""
 
-    def __init__(self) -> None:
-        self._left = MAX_ITEMS
+    def __init__(self, most: int = MAX_ITEMS) -> None:
+        self._left = most
 
     def equal(self, a: Value, b: Value, depth: int = 0) -> bool:
         self._left -= 1
@@ -205,6 +246,12 @@ class _Comparison:
 def equal(a: Value, b: Value) -> bool:
     """Structural equality. 1 == 1.0, otherwise values of different types differ (true is not 1)."""
     return _Comparison().equal(a, b)
+
+
+def contained(item: Value, items: list[Value]) -> bool:
+    """Whether an item of the list is equal. Raises E0808 if that takes more than `MAX_PARTS` comparisons."""
+    comparison = _Comparison(MAX_PARTS)
+    return any(comparison.equal(item, element) for element in items)
 
 
 def vote_key(value: Value) -> str:

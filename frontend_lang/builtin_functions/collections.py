@@ -9,7 +9,8 @@ from typing import Any
 from frontend_lang.builtin_functions.arguments import a_bool, a_list, a_record, wrong
 from frontend_lang.errors import ProgramError
 from frontend_lang.operators import item
-from frontend_lang.values import MAX_DEPTH, MAX_ITEMS, MAX_TEXT, Value, checked_items, is_number
+from frontend_lang.sizes import MAX_DEPTH
+from frontend_lang.values import MAX_ITEMS, MAX_TEXT, Value, checked_items, is_number
 
 
 def length(x: Value) -> Value:

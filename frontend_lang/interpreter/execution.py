@@ -18,6 +18,7 @@ from frontend_lang.running.operations import tell
 from frontend_lang.running.options import time_limit
 from frontend_lang.running.run import Run, as_program_error
 from frontend_lang.seeds import Place
+from frontend_lang.sizes import check_size
 from frontend_lang.syntax import ast
 from frontend_lang.values import Value
 
@@ -64,8 +65,11 @@ class Execution:
         env = Env(self._module, Frame(), Context(), Place(), self._run.strand(), path)
         async with self._interpreter.scope(env):
             if entry is None:
-                return await self._top_level(env, {node.name for node in known})
-            return Ended(await self._def(entry, env), {})
+                ended = await self._top_level(env, {node.name for node in known})
+            else:
+                ended = Ended(await self._def(entry, env), {})
+            check_size(ended.value, "the result")
+            return ended
 
     async def _top_level(self, env: Env, parameter_names: set[str]) -> Ended:
         signal = await self._interpreter.execute_all(self._module.program.statements, env)

@@ -11,6 +11,7 @@ from frontend_lang.interpreter.frames import Env
 from frontend_lang.interpreter.machine import Executor, Signal
 from frontend_lang.interpreter.maps import Maps
 from frontend_lang.running.checks import Check
+from frontend_lang.sizes import check_size
 from frontend_lang.syntax import ast
 from frontend_lang.types import shown
 from frontend_lang.values import Value, text_of
@@ -59,6 +60,7 @@ class Guards(Maps):
         value = await self.evaluate(node.value, env)
         if node.kind == "fail":
             raise ProgramError("E0610", text_of(value))
+        check_size(value)
         if self.run.events.active:
             self.run.events.emit("emit", {"value": value}, ctx=env.context.id or "", path=env.path)
 

@@ -12,6 +12,7 @@ from frontend_lang.interpreter.guards import Guards
 from frontend_lang.modules import Module
 from frontend_lang.running.contexts import Context
 from frontend_lang.running.options import time_limit
+from frontend_lang.sizes import check_size
 from frontend_lang.syntax import ast
 from frontend_lang.tools import HostTools, Tool, ToolSet
 from frontend_lang.values import Value, from_python, type_name
@@ -87,6 +88,7 @@ class Tools(Guards):
             else:
                 raise misfit(declared, f"needs an argument `{parameter.name}`")
             what = f"argument `{parameter.name}` of tool `{declared.name}`"
+            check_size(value, what)
             values[parameter.name] = self.types(home).fit(value, parameter.type, what)
         return values
 
@@ -158,10 +160,16 @@ def not_provided(bound: BoundTool, tools: ToolSet) -> ProgramError:
 
 def declared_tools(module: Module) -> Iterator[BoundTool]:
     """The tools that a program and all that it imports declare."""
+    for each in module_family(module):
+        yield from (BoundTool(each, declaration) for declaration in each.tools.values())
+
+
+def module_family(module: Module) -> Iterator[Module]:
+    """A module and all that it imports, each once."""
     pending, seen = [module], {module}
     while pending:
         current = pending.pop()
-        yield from (BoundTool(current, declaration) for declaration in current.tools.values())
+        yield current
         fresh = [imported for imported in current.imports.values() if imported not in seen]
         seen.update(fresh)
         pending += fresh

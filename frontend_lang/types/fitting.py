@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 from frontend_lang.errors import ProgramError
 from frontend_lang.grammars import Grammar
 from frontend_lang.runtime import Regex
+from frontend_lang.sizes import MAX_DEPTH
 from frontend_lang.syntax import ast
 from frontend_lang.types.names import TypeNames
 from frontend_lang.types.schema_values import schema_misfit
 from frontend_lang.types.words import describe, shown
-from frontend_lang.values import MAX_DEPTH, Value, equal, type_name
+from frontend_lang.values import Value, equal, type_name
 
 MAX_STEPS = 1_000_000  # parts of a value that are looked at, once for each option of a union
 

@@ -12,7 +12,8 @@ from frontend_lang.errors import ProgramError
 from frontend_lang.grammars import Grammar
 from frontend_lang.json_schemas import Schema, parsed_schema, resolved
 from frontend_lang.runtime import JsonSchema
-from frontend_lang.values import MAX_DEPTH, MAX_TEXT, Value, checked_text, equal
+from frontend_lang.sizes import MAX_DEPTH, check_size
+from frontend_lang.values import MAX_TEXT, Value, checked_text, equal
 
 _DELETE = {0x7F: "\\u007f"}  # the one other character that the automaton wants escaped
 _CONTEXT = 20  # characters shown on either side of a fault
@@ -24,6 +25,7 @@ def schema_misfit(value: Value, schema: str) -> str | None:
     The order of keys and the spelling of numbers do not matter: 2.0 is an integer.
     """
     grammar = Grammar.of(JsonSchema(schema))
+    check_size(value)
     try:
         text = checked_text(_Canonical(_parsed(schema)).text(value), MAX_TEXT)
     except ValueError as error:  # nan, infinities
