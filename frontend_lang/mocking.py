@@ -7,14 +7,18 @@ from dataclasses import dataclass, field
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import Event
+from frontend_lang.interpreter.tools import declared_tools
+from frontend_lang.modules import Module
 from frontend_lang.runtime import ContextId, RuntimeFailure
 from frontend_lang.scripted import Answers, ScoreRule, ScriptedCall
 from frontend_lang.seeds import MAX_SEED
 from frontend_lang.syntax import ast
+from frontend_lang.syntax.tree.nodes import walk
 from frontend_lang.tools import Tool, ToolParameter
 from frontend_lang.values import Value, is_number, json_text, type_name
 
 MAX_SHOWN = 60  # characters of a text in a message
+_MAX_NAMES = 20
 _LOSES = -100.0  # the score of an option that the test does not want
 
 
@@ -84,6 +88,41 @@ class _Supply:
         self._used += 1
         return self._given[self._used - 1]
 
+    def check_used(self) -> None:
+        """Raises E0601 when a list has items that nobody asked for."""
+        if isinstance(self._given, list) and self._used < len(self._given):
+            count = len(self._given)
+            message = f"{self._what} has {count} item{'s' * (count != 1)}, of which {self._used} were used"
+            raise ProgramError("E0601", message, "leave out what is not asked for")
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """What a test may name: gens of the program and its imports by name and site, and the tools that they declare."""
+
+    gens: Sequence[str]
+    sites: Sequence[str]
+    tools: Sequence[str]
+
+    @classmethod
+    def of(cls, module: Module) -> KnownNames:
+        """The names of a module that is about to run."""
+        gens = [node for each in module.family() for node in walk(each.program) if isinstance(node, ast.Gen)]
+        names = dict.fromkeys(gen.name for gen in gens)
+        tools = dict.fromkeys(bound.declaration.name for bound in declared_tools(module))
+        return cls(tuple(names), tuple(dict.fromkeys(gen.site for gen in gens)), tuple(tools))
+
+    def check(self, option: str, value: Value) -> None:
+        """Raises E0303 for a name that nothing has."""
+        if not isinstance(value, dict) or option not in ("mock", "tools"):
+            return
+        what, names = ("gen", [*self.gens, *self.sites]) if option == "mock" else ("tool", self.tools)
+        for name in value:
+            if name not in names:
+                shown = ", ".join(f"`{known}`" for known in names[:_MAX_NAMES]) or "none"
+                message = f"the test's {option} names `{name}`, and there is no such {what}"
+                raise ProgramError("E0303", message, f"{what}s: {shown}{', …' * (len(names) > _MAX_NAMES)}")
+
 
 @dataclass(frozen=True)
 class Mocks:
@@ -93,24 +132,46 @@ class Mocks:
     scores: Value = None
     tools: Mapping[str, Value] = field(default_factory=dict)
     seed: int = 0
+    _supplies: list[tuple[str, _Supply]] = field(default_factory=list)  # by the option that they belong to
+    _offered: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, given: Mapping[str, Value], options: Sequence[ast.Option]) -> Mocks:
+    def of(cls, given: Mapping[str, Value], options: Sequence[ast.Option], known: KnownNames) -> Mocks:
         """Options that have been evaluated. Raises E0303 and E0402 at the option."""
         spans = {option.name: option.span for option in options}
         try:
             for name, value in given.items():
                 _check_option(name, value)
+                known.check(name, value)
         except ProgramError as error:
             raise error.at(spans[name], "") from None
         return cls(**given)  # type: ignore[arg-type]
 
+    def check_used(self, options: Sequence[ast.Option]) -> None:
+        """Raises E0601, at the option, for what a run that has ended never asked for."""
+        spans = {option.name: option.span for option in options}
+        for option, supply in self._supplies:
+            try:
+                supply.check_used()
+            except ProgramError as error:
+                raise error.at(spans[option], "") from None
+        unknown = [text for text in self.scores if text not in self._offered] if isinstance(self.scores, dict) else []
+        if unknown:
+            offered = ", ".join(map(repr, sorted(self._offered)))[:200] or "none: nothing was selected"
+            message = f"the test's scores name {unknown[0]!r}, which no select had as an option; options: {offered}"
+            raise ProgramError("E0601", message).at(spans["scores"], "")
+
+    def _supply(self, option: str, given: Value, what: str) -> _Supply:
+        supply = _Supply(given, what)
+        self._supplies.append((option, supply))
+        return supply
+
     def answers(self, recorder: Recorder) -> Answers:
         """What gens write; `recorder` knows which gen is asking."""
         if not isinstance(self.mock, dict):
-            supply = _Supply(self.mock, "the test's mock")
+            supply = self._supply("mock", self.mock, "the test's mock")
             return lambda prompt, call: _as_text(supply.take())
-        supplies = {key: _Supply(value, f"the test's mock of `{key}`") for key, value in self.mock.items()}
+        supplies = {key: self._supply("mock", value, f"the test's mock of `{key}`") for key, value in self.mock.items()}
 
         def answer(prompt: str, call: ScriptedCall) -> str:
             gen = recorder.asking(call.context)
@@ -125,13 +186,21 @@ class Mocks:
     def score_rule(self) -> ScoreRule:
         """What selects find."""
         if isinstance(self.scores, dict):
-            return {option: float(score) for option, score in self.scores.items()}  # type: ignore[arg-type]
-        return None if self.scores is None else _chosen(_Supply(self.scores, "the test's scores"))
+            return self._scored({option: float(score) for option, score in self.scores.items()})  # type: ignore[arg-type]
+        return None if self.scores is None else _chosen(self._supply("scores", self.scores, "the test's scores"))
+
+    def _scored(self, given: Mapping[str, float]) -> ScoreRule:
+        def scores(prompt: str, options: Sequence[str]) -> Sequence[float]:
+            self._offered.update(options)
+            return [given.get(option, _LOSES) for option in options]
+
+        return scores
 
     def tool(self, declared: ast.Tool) -> Tool:
         """A declared tool that gives what the test says, or says that it is not given."""
         name = declared.name
-        supply = _Supply(self.tools[name], f"the test's tool `{name}`") if name in self.tools else None
+        what = f"the test's tool `{name}`"
+        supply = self._supply("tools", self.tools[name], what) if name in self.tools else None
 
         async def function(**arguments: object) -> Value:
             if supply is None:

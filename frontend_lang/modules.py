@@ -25,6 +25,15 @@ class Module:
     def __eq__(self, other: object) -> bool:
         return self is other
 
+    def family(self) -> list[Module]:
+        """The module and all that it imports, each once."""
+        found, seen = [self], {self}
+        for module in found:  # which grows
+            fresh = [imported for imported in dict.fromkeys(module.imports.values()) if imported not in seen]
+            seen.update(fresh)
+            found += fresh
+        return found
+
     @property
     def file(self) -> str:
         """The name that diagnostics and errors give it."""

@@ -11,6 +11,9 @@ A test runs on the scripted runtime, in a fresh context, and may call the defs o
   order in which selects start. By default the first option is the likeliest.
 - `tools`: a record of what tools give: one value for every call, or a list for one call after the other.
 - `seed`: the seed of the run, 0 by default.
+
+A name that no gen or tool has is an error (E0303). What nobody asks for, items of a list or options of
+a record of scores, makes it fail (E0601); live runs do not look at that.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from typing import ClassVar
 from frontend_lang.api import run_async
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.tools import declared_tools
-from frontend_lang.mocking import Mocks, Recorder
+from frontend_lang.mocking import KnownNames, Mocks, Recorder
 from frontend_lang.modules import Module
 from frontend_lang.runtime import Runtime
 from frontend_lang.scripted import ScriptedRuntime
@@ -131,9 +134,11 @@ class _Case:
         started = time.perf_counter()
         error = None
         try:
-            mocks = Mocks.of(await self._options(), self._test.options)
+            mocks = await self._mocks()
             scripted = ScriptedRuntime(mocks.answers(self.recorder), scores=mocks.score_rule())
             await self._run(mocks, self._host.live or scripted)
+            if self._host.live is None:
+                mocks.check_used(self._test.options)
         except ProgramError as failure:
             failure.file = failure.file or self._module.file
             error = failure
@@ -145,10 +150,13 @@ class _Case:
     async def replay(self, answers: Mapping[int, str]) -> None:
         """Run the test with answers by the seeds of its gens; how it ends does not matter."""
         with suppress(ProgramError, KeyError):
-            mocks = Mocks.of(await self._options(), self._test.options)
+            mocks = await self._mocks()
             await self._run(
                 mocks, ScriptedRuntime(lambda _, call: answers[call.params.seed], scores=mocks.score_rule())
             )
+
+    async def _mocks(self) -> Mocks:
+        return Mocks.of(await self._options(), self._test.options, KnownNames.of(self._module))
 
     async def _options(self) -> Mapping[str, Value]:
         host = self._mocked_tools(Mocks())

@@ -160,19 +160,8 @@ def not_provided(bound: BoundTool, tools: ToolSet) -> ProgramError:
 
 def declared_tools(module: Module) -> Iterator[BoundTool]:
     """The tools that a program and all that it imports declare."""
-    for each in module_family(module):
+    for each in module.family():
         yield from (BoundTool(each, declaration) for declaration in each.tools.values())
-
-
-def module_family(module: Module) -> Iterator[Module]:
-    """A module and all that it imports, each once."""
-    pending, seen = [module], {module}
-    while pending:
-        current = pending.pop()
-        yield current
-        fresh = [imported for imported in current.imports.values() if imported not in seen]
-        seen.update(fresh)
-        pending += fresh
 
 
 def _check_parameters(bound: BoundTool, tool: Tool) -> None:

@@ -17,7 +17,7 @@ from radixkv.cli.outcome import FAILURE
 from radixkv.cli.planned_run import Inputs, PlannedRun, planned_run, program_failure
 from radixkv.cli.program_source import read_arguments, read_program
 from radixkv.cli.settings import engine_settings
-from radixkv.cli.terminal import print_json, say, visible
+from radixkv.cli.terminal import print_json, say, stdout_kept_for_json, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,10 +67,11 @@ def command(file: str | None, text: str | None, pairs: tuple[str, ...], **settin
     inputs = Inputs(read_arguments(pairs), settings.pop("entry"), settings.pop("data"), settings.pop("tools"))
     shown = Shown(settings["seed"], settings.pop("as_json"), settings.pop("trace"))
     limits = read_limits(settings.pop("limits"))
-    planned = planned_run(source, inputs, quiet=shown.as_json)
-    from radixkv.cli.session import with_engine
+    with stdout_kept_for_json(shown.as_json):
+        planned = planned_run(source, inputs, quiet=shown.as_json)
+        from radixkv.cli.session import with_engine
 
-    result = with_engine(settings, partial(_run, planned, shown, limits))
+        result = with_engine(settings, partial(_run, planned, shown, limits))
     present_result(result, shown)
     return FAILURE if failed_checks(result.checks) else 0
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import shutil
 import sys
+from collections.abc import Iterator
 from typing import Final, TextIO
 
 import click
 
+_STDOUT, _STDERR = 1, 2
 _SYMBOLS: Final = (
     {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
     | {0x7F: "\u2421"}
@@ -39,6 +43,29 @@ def print_json(value: object) -> None:
     """Print one JSON object on stdout, NaN and infinities as null; escaped where the stream is not UTF-8."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").replace("_", "")
     click.echo(json.dumps(_finite(value), ensure_ascii=encoding != "utf8", allow_nan=False))
+
+
+@contextlib.contextmanager
+def stdout_kept_for_json(as_json: bool) -> Iterator[None]:
+    """With --json: what a user's code prints meanwhile, its child processes too, goes to stderr."""
+    if not as_json:
+        yield
+        return
+    try:
+        kept = os.dup(_STDOUT)
+    except OSError:  # the shell closed it
+        yield
+        return
+    sys.stdout.flush()
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        sys.stderr.flush()
+        sys.stdout.flush()
+        os.dup2(kept, _STDOUT)
+        os.close(kept)
 
 
 def _finite(value: object) -> object:

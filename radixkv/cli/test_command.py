@@ -15,7 +15,7 @@ from radixkv.cli.outcome import FAILURE, CommandFailure
 from radixkv.cli.planned_run import checked_program, data_folder, shown_error
 from radixkv.cli.program_source import program_paths, read_program
 from radixkv.cli.settings import engine_settings
-from radixkv.cli.terminal import print_json, say
+from radixkv.cli.terminal import print_json, say, stdout_kept_for_json
 from radixkv.cli.tool_file import read_tools
 
 if TYPE_CHECKING:
@@ -82,16 +82,23 @@ def command(files: tuple[str, ...], **settings: Any) -> int:
     """
     own = {name: settings.pop(name) for name in ("text", "live", "update", "tools", "data", "as_json")}
     options = TestOptions(**own)
+    with stdout_kept_for_json(options.as_json):
+        tested, rejected = _tested(files, options, settings)
+    return _end(tested, rejected, options)
+
+
+def _tested(
+    files: tuple[str, ...], options: TestOptions, settings: Mapping[str, Any]
+) -> tuple[list[Tested], list[CommandFailure]]:
+    """Load and run what was asked for. Raises click.UsageError where there are no tests."""
     tools = read_tools(options.tools)
     loaded, rejected = _loaded(program_paths(files or (".",)), options, tools)
     if not rejected and not any(file.tests for file in loaded):
         titled = f" whose title contains {options.text!r}" if options.text else ""
         raise click.UsageError(f"no test blocks{titled} in {', '.join(files) or 'the current folder'}")
     if options.live or options.update:
-        tested = _all_live(loaded, options, settings)
-    else:
-        tested = asyncio.run(_all(loaded, options))
-    return _end(tested, rejected, options)
+        return _all_live(loaded, options, settings), rejected
+    return asyncio.run(_all(loaded, options)), rejected
 
 
 def _loaded(paths: Sequence[str], options: TestOptions, tools: ToolSet) -> tuple[list[TestFile], list[CommandFailure]]:
@@ -141,7 +148,7 @@ def _all_live(files: Sequence[TestFile], options: TestOptions, settings: Mapping
 
 
 async def _update(files: Sequence[TestFile], options: TestOptions) -> list[Tested]:
-    """Run live, and write each file anew as soon as its tests have run."""
+    """Run live, and write each file anew as soon as its tests have run; tests that failed keep their mocks."""
     from frontend_lang.testing import record_async
 
     tested = []
@@ -150,7 +157,10 @@ async def _update(files: Sequence[TestFile], options: TestOptions) -> list[Teste
         for test in file.tests:
             outcome, answers = await record_async(file.module, test, file.host)
             tested.append(_told(Tested(outcome, file.sources), options))
-            recorded.append((test, answers))
+            if outcome.ok:
+                recorded.append((test, answers))
+            else:
+                say(f"--update: the mock of {outcome.title!r} in {file.file} stays, since it failed", err=True)
         _write_mocks(Path(file.file), recorded)
     return tested
 

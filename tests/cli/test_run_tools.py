@@ -42,6 +42,37 @@ def test_tools_of_a_file_are_called(radixkv, folder: Path, tiny: list[str]) -> N
     assert (outcome.code, outcome.out) == (0, "A!\n"), outcome.err
 
 
+NOISY = """
+import os, subprocess, sys
+from frontend_lang import tool
+
+def noise():
+    print("printed")
+    os.write(1, b"written\\n")
+    subprocess.run([sys.executable, "-c", "print('by a child')"], check=True)
+
+noise()
+
+@tool
+def shout(q: str) -> str:
+    noise()
+    return q.upper()
+"""
+
+
+def test_what_tools_print_stays_out_of_the_json(radixkv, folder: Path, tiny: list[str]) -> None:
+    (folder / "my_tools.py").write_text(NOISY, encoding="utf-8")
+    (folder / "tested.rkv").write_text(PROGRAM.replace("param", "let") + '\ntest "t" { assert shout("b") == "B" }')
+    ran = radixkv("run", "program.rkv", "--tools", "my_tools.py", "--json", *tiny)
+    tested = radixkv("test", "tested.rkv", "--tools", "my_tools.py", "--json")
+    failed = radixkv("run", "program.rkv", "--tools", "my_tools.py", "--json", "-a", "p=1")
+    assert (json.loads(ran.out)["value"], json.loads(tested.out)["ok"]) == ("A", True), tested.out
+    assert json.loads(failed.out)["error"]["code"] == "E0307"
+    for outcome, times in ((ran, 2), (tested, 2), (failed, 1)):
+        assert all(outcome.err.count(line) == times for line in ("printed\n", "written\n", "by a child\n")), outcome
+    assert "printed" in radixkv("run", "program.rkv", "--tools", "my_tools.py", *tiny).out
+
+
 def test_missing_tool_is_refused_before_the_model_is_loaded(radixkv, folder: Path) -> None:
     outcome = radixkv("run", "program.rkv", "--model", "/nowhere")
     assert outcome.code == 2

@@ -95,3 +95,10 @@ def test_live_runs_on_the_model_and_update_records_what_it_gave(radixkv, folder:
     assert after.startswith("# kept\n" + begin + '["')
     assert after.endswith('"]' + end)
     assert radixkv("test", "good.rkv").code == 0
+
+
+def test_update_leaves_the_mock_of_a_test_that_failed_and_says_so(radixkv, folder: Path, tiny: list[str]) -> None:
+    outcome = radixkv("test", "good.rkv", "--update", *tiny)  # its answer is not what the test wants
+    assert outcome.code == 1
+    assert (folder / "good.rkv").read_text(encoding="utf-8") == GOOD
+    assert "--update: the mock of 'one answer' in good.rkv stays, since it failed" in outcome.err

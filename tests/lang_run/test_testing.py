@@ -71,8 +71,34 @@ def test_too_few_answers_and_answers_for_other_gens() -> None:
     failed = outcome('test "t" with mock=["a"] { "q"\ngen a\ngen b }')
     assert (failed.error.code, failed.error.span.line) == ("E0601", 2 + 1)
     assert failed.error.message == "the test's mock has 1 items, but another one is asked for"
-    failed = outcome('test "t" with mock={x: "a"} { "q"\ngen a }')
+    failed = outcome('test "t" with mock={x: "a"} { "q"\ngen a\ngen x }')
     assert failed.error.message == "no mock for gen `a` at site `test1.gen1`; there is `x`"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        ('mock={aa: "x"}', "E0303", "mock names `aa`, and there is no such gen"),
+        ('mock={a: "x", f.gen2: "y"}'.replace("f.gen2", '"f.gen2"'), "E0303", "names `f.gen2`"),
+        ("mock=['x'], tools={lok: 1}".replace("'", '"'), "E0303", "tools names `lok`, and there is no such tool"),
+        ('mock=["x", "y", "z"]', "E0601", "the test's mock has 3 items, of which 1 were used"),
+        ('mock={a: ["x", "y"]}', "E0601", "the test's mock of `a` has 2 items, of which 1 were used"),
+        ('mock=["x"], tools={look: [1, 2]}', "E0601", "tool `look` has 2 items, of which 1 were used"),
+        ('mock=["x"], scores={no: 1, noo: 2}', "E0601", "name 'noo', which no select had as an option; options: 'no'"),
+        ('mock=["x"], scores=["no", "yes"]', "E0601", "scores has 2 items, of which 1 were used"),
+    ],
+)
+def test_what_a_test_names_in_vain_or_gives_too_much_of_fails_it(options: str, code: str, said: str) -> None:
+    @tool
+    def look() -> int:
+        return 1
+
+    program = 'tool look() -> int\ndef f() { "q"\ngen a\nselect s from ["no", "yes"]\nreturn s }\n'
+    failed = outcome(f'{program}test "t" with {options} {{\nassert f() == "no"\nlook() }}', TestHost(tools=[look]))
+    assert failed.error is not None
+    assert (failed.error.code, failed.error.span.line) == (code, 6)
+    assert said in failed.error.message
+    assert code == "E0601" or "`a`, `f.gen1`" in failed.error.hint or "`look`" in failed.error.hint
 
 
 def test_failing_assert_is_placed_in_the_test() -> None:
