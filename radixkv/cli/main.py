@@ -8,6 +8,8 @@ import signal
 import sys
 from types import FrameType
 
+from radixkv.cli import interrupts
+
 INTERRUPTED = 130
 TERMINATED = 143
 
@@ -48,6 +50,7 @@ def _keep_the_exit_code() -> None:
 
 def _run() -> int:
     try:
+        interrupts.remember()
         _open_closed_streams()
         from radixkv.cli.outcome import run_command
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.text import Text
 
+from radixkv.cli import interrupts
 from radixkv.cli.settings import check_settings_file, config_of, naming_the_settings_file
 from radixkv.cli.terminal import say
 from radixkv.engine import Engine
@@ -31,6 +32,7 @@ def with_engine(settings: Mapping[str, Any], work: Callable[[Engine], Coroutine[
         with loading(f"loading {config.model}") as show_fraction:
             engine = Engine.start(config, progress=show_fraction, notify=partial(say, err=True))
     try:
+        interrupts.heed()
         return asyncio.run(work(engine))
     finally:
         engine.close_now()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from radixkv.cli import interrupts
 from radixkv.cli.outcome import FAILURE, CommandFailure
 from radixkv.cli.planned_run import checked_program, data_folder, shown_error
 from radixkv.cli.program_source import program_paths, read_program
@@ -98,6 +99,7 @@ def _tested(
         raise click.UsageError(f"no test blocks{titled} in {', '.join(files) or 'the current folder'}")
     if options.live or options.update:
         return _all_live(loaded, options, settings), rejected
+    interrupts.heed()
     return asyncio.run(_all(loaded, options)), rejected
 
 

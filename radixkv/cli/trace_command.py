@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from radixkv.cli import interrupts
 from radixkv.cli.outcome import FAILURE, USAGE, CommandFailure
 from radixkv.cli.planned_run import Inputs, checked_program, data_folder, program_failure
 from radixkv.cli.program_source import read_arguments, read_program
@@ -139,6 +140,7 @@ def _replayed(events: Sequence[Event], program: str, inputs: Inputs, model: str)
 
     source = read_program(program, None)
     report, module = checked_program(source, inputs.entry, quiet=True)
+    interrupts.heed()
     work = replay(
         events,
         module,

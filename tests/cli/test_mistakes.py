@@ -157,3 +157,25 @@ def test_a_signal_while_the_interpreter_is_taken_down_leaves_the_exit_code(numbe
     child.send_signal(number)
     child.communicate(timeout=30)
     assert child.returncode == 1
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_that_a_library_swallows_while_it_is_imported_is_heeded(
+    number: signal.Signals, code: int, tiny: list[str]
+) -> None:
+    """torch looks for numpy when it is imported, and drops whatever error that ends with."""
+    meddling = (
+        "import os, sys\n"
+        "class Meddler:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'numpy.linalg':\n"
+        "            sys.meta_path.remove(self)\n"
+        f"            os.kill(os.getpid(), {int(number)})\n"
+        "sys.meta_path.insert(0, Meddler())\n"
+        "from radixkv.cli.main import main; main()"
+    )
+    program = "user { repeat 1000 { 'x'; gen t with max=4000 } }"
+    command = [sys.executable, "-c", meddling, "run", "-c", program, *tiny]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
