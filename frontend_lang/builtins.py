@@ -6,12 +6,16 @@ interpreter has them (`interpreter.bound_builtins`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from frontend_lang.builtin_functions import collections, numbers, texts
 from frontend_lang.builtin_functions.signatures import BOUND_PARAMETERS, Builtin, Parameters, builtin
+from frontend_lang.values import Value
 
-__all__ = ["BOUND_PARAMETERS", "BUILTINS", "PARAMETERS", "Builtin", "Parameters"]
+__all__ = ["BOUND_PARAMETERS", "BUILTINS", "PARAMETERS", "Builtin", "Parameters", "steps_of"]
+
+ITEMS_PER_STEP = 500  # of lists and records that a builtin goes through
+CHARACTERS_PER_STEP = 8_000
 
 BUILTINS: Mapping[str, Builtin] = {
     item.parameters.name: item
@@ -47,3 +51,10 @@ PARAMETERS: Mapping[str, Parameters] = {
     **BOUND_PARAMETERS,
 }
 """Parameters of every builtin by name."""
+
+
+def steps_of(values: Iterable[Value]) -> int:
+    """How many statements a builtin counts as that reads or makes these: none where they are small."""
+    found = list(values)
+    items = sum(len(value) for value in found if isinstance(value, (list, dict)))
+    return items // ITEMS_PER_STEP + sum(len(value) for value in found if isinstance(value, str)) // CHARACTERS_PER_STEP

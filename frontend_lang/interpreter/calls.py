@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from frontend_lang.builtins import BUILTINS
+from frontend_lang.builtins import BUILTINS, steps_of
 from frontend_lang.errors import RUN_WIDE, ProgramError
 from frontend_lang.interpreter.bound_builtins import BOUND_BUILTINS
 from frontend_lang.interpreter.expressions import Expressions, made_of
@@ -160,11 +160,18 @@ class Calls(Expressions):
         if name not in BUILTINS:
             raise ProgramError("E0304", f"`{name}` cannot be called" if name else "only a def or builtin can be called")
         if len(node.arguments) == 1 and node.arguments[0].name is None:
-            return BUILTINS[name].call([await self.evaluate(node.arguments[0].value, env)], {})
+            return await self._built_in(name, [await self.evaluate(node.arguments[0].value, env)], {}, env)
         arguments = await self._arguments(node, env)
         positional = [await self.settled(value, env) for value in arguments.positional]
         named = {key: await self.settled(value, env) for key, value in arguments.named.items()}
-        return BUILTINS[name].call(positional, named)
+        return await self._built_in(name, positional, named, env)
+
+    async def _built_in(self, name: str, positional: Sequence[Value], named: Mapping[str, Value], env: Env) -> Value:
+        """The value of a pure builtin, which counts as steps in proportion to what it reads and makes."""
+        result = BUILTINS[name].call(positional, named)
+        if name != "len":
+            await self.run.work(env.strand, steps_of([*positional, *named.values(), result]))
+        return result
 
     async def _comprehension(self, node: ast.Comprehension, env: Env) -> Value:
         return await self.settled(await self._later_comprehension(node, env), env)

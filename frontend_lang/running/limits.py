@@ -50,9 +50,9 @@ class Steps:
         self._limit = limit
         self._taken = 0
 
-    def step(self) -> int:
-        """One more; how many that makes. Raises E0804."""
-        self._taken += 1
+    def step(self, count: int = 1) -> int:
+        """So many more; how many that makes. Raises E0804."""
+        self._taken += count
         if self._taken > self._limit:
             raise ProgramError("E0804", f"more than {self._limit} steps", "does a loop never end?")
         return self._taken

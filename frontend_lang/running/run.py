@@ -22,6 +22,7 @@ from frontend_lang.values import Value
 _T = TypeVar("_T")
 USAGE_EVERY_S = 1.0
 STEPS_AT_ONCE = 256
+SECONDS_AT_ONCE = 0.02
 
 
 class Run:
@@ -51,6 +52,7 @@ class Run:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._slots = asyncio.Semaphore(limits.live_branches)
         self._usage_due = time.perf_counter() + USAGE_EVERY_S
+        self._breath_due = time.perf_counter() + SECONDS_AT_ONCE
 
     def strand(self, parent: Strand | None = None) -> Strand:
         """A new strand, without a slot. Its steps count as its parent's; without one, by themselves."""
@@ -58,9 +60,19 @@ class Run:
 
     async def step(self, strand: Strand) -> None:
         """Count a statement, round or call; now and then let others work, so that a busy loop can be stopped too."""
-        if strand.steps.step() % STEPS_AT_ONCE == 0:
-            strand.start_all()
-            await asyncio.sleep(0)
+        if strand.steps.step() % STEPS_AT_ONCE == 0 or time.perf_counter() >= self._breath_due:
+            await self._breathe(strand)
+
+    async def work(self, strand: Strand, steps: int) -> None:
+        """Count what a builtin has done as so many steps. Raises E0804."""
+        if steps:
+            strand.steps.step(steps)
+            await self._breathe(strand)
+
+    async def _breathe(self, strand: Strand) -> None:
+        strand.start_all()
+        await asyncio.sleep(0)
+        self._breath_due = time.perf_counter() + SECONDS_AT_ONCE
 
     def spawn(self, work: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
         """Run work in a task of its own, which `close` waits for in any case."""

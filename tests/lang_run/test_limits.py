@@ -76,3 +76,29 @@ def test_limits_must_be_positive_and_are_capped_by_the_hosts() -> None:
         Limits(iterations=0)
     asked = Limits(iterations=5000, tokens=None, wall_s=3.0)
     assert asked.capped(Limits(tokens=100)) == Limits(iterations=1000, tokens=100, wall_s=3.0)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "let y = sort(x)",
+        "let y = unique(x)",
+        "let y = [max(x), sum(x)]",
+        "let t = json(x)",
+        "let t = lower(s)",
+        "let t = split(s)",
+    ],
+)
+def test_large_builtins_count_as_many_steps(work: str) -> None:
+    source = f"let x = range(50000)\nlet s = json(x)\nrepeat 1000 {{ {work} }}\nreturn 1"
+    assert failure_of(source, limits=Limits(steps=3000)).code == "E0804"
+
+
+def test_small_builtins_cost_no_steps_and_len_never() -> None:
+    source = "let x = range(50000)\nrepeat 300 { let n = [len(x), max(1, 2)] }\nreturn 1"
+    assert value_of(source, limits=Limits(steps=1000)) == 1
+
+
+def test_the_wall_limit_acts_between_slow_statements() -> None:
+    source = "let x = range(20000)\nlet n = 0\nrepeat 50 { if x == [0] + x[1:] { n = 1 } }\nreturn n"
+    assert failure_of(source, limits=Limits(wall_s=0.05)).code == "E0802"
