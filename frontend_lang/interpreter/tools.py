@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from frontend_lang.interpreter.guards import Guards
 from frontend_lang.modules import Module
 from frontend_lang.running.contexts import Context
 from frontend_lang.running.options import time_limit
+from frontend_lang.running.run import is_being_cancelled
 from frontend_lang.sizes import check_size
 from frontend_lang.syntax import ast
 from frontend_lang.tools import HostTools, Tool, ToolSet
@@ -103,6 +105,10 @@ class Tools(Guards):
         async with time_limit(timeout_s, f"tool `{tool.name}`"):
             try:
                 return await tool.call(arguments)
+            except asyncio.CancelledError:
+                if is_being_cancelled():
+                    raise
+                raise ProgramError("E0704", f"tool `{tool.name}` failed: it was cancelled") from None
             except Exception as error:
                 message = str(error) or type(error).__name__
                 raise ProgramError("E0704", f"tool `{tool.name}` failed: {message}") from error

@@ -23,7 +23,7 @@ from frontend_lang.running.operations import Flush, Operation, Where, queue
 from frontend_lang.running.options import ForkSettings, time_limit
 from frontend_lang.running.places import Placed, placing
 from frontend_lang.running.promises import Begun, Derived, Spawned, Undertakings
-from frontend_lang.running.run import Run, as_program_error
+from frontend_lang.running.run import Run, as_program_error, is_being_cancelled
 from frontend_lang.running.strands import Strand
 from frontend_lang.runtime import Role, Text
 from frontend_lang.values import checked_text, text_of
@@ -203,6 +203,10 @@ class RunningFork:
             await self._told(index, self._inner(index, strand))
         except ProgramError as error:
             self._fail(index, error)
+        except asyncio.CancelledError:
+            if is_being_cancelled():
+                raise
+            self._fail(index, ProgramError("E0601", "a branch was cancelled by what it asked for"))
         except Exception as error:  # noqa: BLE001 - a listener may raise anything; it must not leave the fork waiting
             self._fail(index, as_program_error(error), fatal=True)
         finally:

@@ -18,7 +18,7 @@ from typing import Any
 
 from frontend_lang.errors import RUN_WIDE, ProgramError
 from frontend_lang.running.options import time_limit
-from frontend_lang.running.run import Run, as_program_error
+from frontend_lang.running.run import Run, as_program_error, is_being_cancelled
 from frontend_lang.running.strands import Strand
 from frontend_lang.values import Value
 
@@ -140,13 +140,20 @@ class RunningMap:
             if self._done is not None:
                 self._done(row.index, value)
         except ProgramError as error:
-            self._results[row.index] = _Failed(error)
-            if self._settings.on_error == "fail" or error.code in RUN_WIDE:
-                self._end(row.index, error)
+            self._fail(row.index, error)
+        except asyncio.CancelledError:
+            if is_being_cancelled():
+                raise
+            self._fail(row.index, ProgramError("E0601", "a row was cancelled by what it asked for"))
         except Exception as error:  # noqa: BLE001 - a listener may raise anything; it must not leave the map waiting
             self._end(row.index, as_program_error(error))
         finally:
             del self._running[row.index]
+
+    def _fail(self, index: int, error: ProgramError) -> None:
+        self._results[index] = _Failed(error)
+        if self._settings.on_error == "fail" or error.code in RUN_WIDE:
+            self._end(index, error)
 
     def _end(self, index: int, error: ProgramError) -> None:
         """An error ends the map: no row is begun any more, and the rows after it are cancelled.

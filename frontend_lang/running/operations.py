@@ -17,9 +17,10 @@ from enum import Enum
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from frontend_lang.errors import ProgramError
 from frontend_lang.running.contexts import Appended, Context, LateText, Pending, settled_parts
 from frontend_lang.running.promises import Begun, Promise, Undertakings
-from frontend_lang.running.run import Run
+from frontend_lang.running.run import Run, is_being_cancelled
 from frontend_lang.running.strands import Strand
 from frontend_lang.runtime import ContextId
 from frontend_lang.seeds import Place
@@ -178,10 +179,15 @@ class Operation(Begun[_T]):
             before.result()
         for given in step.inputs:
             await given.wait(strand)
-        if step.waits_for_strands:
-            async with strand.waiting():
-                return await step.work()
-        return await step.work()
+        try:
+            if step.waits_for_strands:
+                async with strand.waiting():
+                    return await step.work()
+            return await step.work()
+        except asyncio.CancelledError:
+            if is_being_cancelled():
+                raise
+            raise ProgramError("E0601", "the runtime has cancelled what it was asked for") from None
 
     async def _end(self) -> None:
         if self.done():

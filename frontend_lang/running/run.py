@@ -155,6 +155,12 @@ def usage_record(usage: CallUsage) -> dict[str, Value]:
     }
 
 
+def is_being_cancelled() -> bool:
+    """Whether somebody wants this task to end. If not, a CancelledError is a failure of who has raised it."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def as_program_error(error: Exception) -> ProgramError:
     """Any failure as an error of the language: a runtime's own code, E0502 for the stack, E0701 for all others."""
     if isinstance(error, ProgramError):
