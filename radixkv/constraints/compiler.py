@@ -1,8 +1,10 @@
-"""Constraints compiled: once per distinct one, tried in a process of its own first, bounded in number and memory."""
+"""Constraints compiled: once per distinct one, tried in another process first, bounded in number and memory."""
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +22,7 @@ from radixkv.errors import ConstraintError, ConstraintKind
 from radixkv.tokens import token_array
 
 MAX_COMPILED: Final = 256
+BUDGET_SECONDS: Final = 60.0
 MAX_BYTES_KEPT: Final = 256 * 2**20
 
 Key: TypeAlias = tuple[Constraint, str]
@@ -34,6 +37,20 @@ class CompiledConstraint:
     bytes_kept: int
 
 
+@dataclass(frozen=True)
+class _Refusal:
+    """A constraint that cannot be used, until a time of the monotonic clock."""
+
+    error: ConstraintError
+    until: float
+
+    @classmethod
+    def of(cls, error: ConstraintError) -> _Refusal:
+        """For ever, but what was over budget may fit another time."""
+        passing = error.kind is ConstraintKind.BUDGET
+        return cls(error, time.monotonic() + BUDGET_SECONDS if passing else math.inf)
+
+
 class ConstraintCompiler:
     """Compiles constraints and remembers them, those that cannot be used too. May be used from several threads."""
 
@@ -41,7 +58,7 @@ class ConstraintCompiler:
         self.vocabulary = vocabulary
         self._trial = Trial(vocabulary)
         self._lock = threading.Lock()
-        self._known: OrderedDict[Key, CompiledConstraint | ConstraintError] = OrderedDict()
+        self._known: OrderedDict[Key, CompiledConstraint | _Refusal] = OrderedDict()
         self._bytes_kept = 0
         self.compiled = 0  # how many were compiled, found again ones not counted
 
@@ -51,14 +68,17 @@ class ConstraintCompiler:
             known = self._known.get((constraint, prefix))
             if known is not None:
                 self._known.move_to_end((constraint, prefix))
-        if isinstance(known, ConstraintError):
-            raise ConstraintError(known.kind, known.field, known.detail)
-        return known
+        if not isinstance(known, _Refusal):
+            return known
+        if time.monotonic() > known.until:
+            return None
+        raise ConstraintError(known.error.kind, known.error.field, known.error.detail)
 
     def compile(self, constraint: Constraint, prefix: str = "") -> CompiledConstraint:
         """The constraint, ready; the text before what it governs is `prefix`. Takes at most some 2 s, mostly a few ms.
 
-        Raises ConstraintError.
+        Raises ConstraintError, also where other constraints took the time. One over budget is refused without a trial
+        for the next BUDGET_SECONDS: a busy machine may have been the cause.
         """
         known = self.find(constraint, prefix)
         if known is not None:
@@ -66,14 +86,14 @@ class ConstraintCompiler:
         try:
             compiled = self._compile(constraint, prefix)
         except ConstraintError as error:
-            if error.kind is not ConstraintKind.BUDGET:  # a busy machine may have been the cause
-                self._remember((constraint, prefix), error)
+            if not isinstance(error.__cause__, TrialFailed) or not error.__cause__.busy:
+                self._remember((constraint, prefix), _Refusal.of(error))
             raise
         self._remember((constraint, prefix), compiled)
         return compiled
 
     def close(self) -> None:
-        """End the process in which constraints are tried."""
+        """End the processes in which constraints are tried."""
         self._trial.close()
 
     def _compile(self, constraint: Constraint, prefix: str) -> CompiledConstraint:
@@ -102,7 +122,7 @@ class ConstraintCompiler:
         try:
             report = self._trial.run(grammar)
         except TrialFailed as error:
-            raise over_budget(field_of(constraint), str(error)) from None
+            raise over_budget(field_of(constraint), str(error)) from error
         if report.error or report.warnings:
             raise diagnose(constraint, report.error or report.warnings[0])
         if report.slow:
@@ -111,7 +131,7 @@ class ConstraintCompiler:
             raise dead_end(constraint, prefix)
         return report.bytes_kept
 
-    def _remember(self, key: Key, found: CompiledConstraint | ConstraintError) -> None:
+    def _remember(self, key: Key, found: CompiledConstraint | _Refusal) -> None:
         with self._lock:
             self._forget(self._known.pop(key, None))
             self._known[key] = found
@@ -119,6 +139,6 @@ class ConstraintCompiler:
             while len(self._known) > MAX_COMPILED or (self._bytes_kept > MAX_BYTES_KEPT and len(self._known) > 1):
                 self._forget(self._known.popitem(last=False)[1])
 
-    def _forget(self, known: CompiledConstraint | ConstraintError | None) -> None:
+    def _forget(self, known: CompiledConstraint | _Refusal | None) -> None:
         if isinstance(known, CompiledConstraint):
             self._bytes_kept -= known.bytes_kept

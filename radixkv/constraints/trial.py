@@ -1,4 +1,4 @@
-"""The parent's side of the trial process, in which a grammar is tried first."""
+"""The parent's side of the trial processes, in which grammars are tried first."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import select
 import signal
 import subprocess
 import sys
-import threading
 import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from queue import Empty, Queue
 from typing import IO, Final
 
 import msgspec
@@ -22,11 +22,21 @@ from radixkv.constraints.trial_process import CPU_SECONDS, TrialReport, Vocabula
 from radixkv.errors import RadixKVError
 
 SECONDS: Final = 1.6  # for one grammar on a busy machine; the process ends itself after CPU_SECONDS of its own time
+PROCESSES: Final = 2
 _START_SECONDS: Final = 30.0
+_BUSY: Final = f"other constraints were tried for {SECONDS} s; try again"
 
 
 class TrialFailed(Exception):
-    """The trial process had to be ended, or ended by itself: the grammar takes too much time or memory."""
+    """The trial process had to be ended, or ended by itself: the grammar takes too much time or memory.
+
+    `own`: the process ended by itself, at its own limits. `busy`: other grammars took the time.
+    """
+
+    def __init__(self, message: str, *, own: bool = False, busy: bool = False) -> None:
+        super().__init__(message)
+        self.own = own
+        self.busy = busy
 
 
 @dataclass(frozen=True)
@@ -50,33 +60,46 @@ class _Child:
 
 
 class Trial:
-    """One process for an engine's grammars, started when the first one comes; one grammar at a time."""
+    """A few processes for an engine's grammars, each started when it is first needed; one grammar at a time in each."""
 
     def __init__(self, vocabulary: TokenVocabulary) -> None:
         self._vocabulary = vocabulary
-        self._lock = threading.Lock()
-        self._child: _Child | None = None
+        self._free: Queue[_Child | None] = Queue()  # None: a process that is yet to be started
+        for _ in range(PROCESSES):
+            self._free.put(None)
 
     def run(self, grammar: str) -> TrialReport:
-        """Try a grammar. Raises TrialFailed when that takes more time or memory than a trial may."""
-        with self._lock:
-            if self._child is None:
-                self._child = self._start()
-            try:
-                return _ask(self._child, grammar.encode(), SECONDS)
-            except TrialFailed:
-                self._close()
-                raise
+        """Try a grammar. Raises TrialFailed when that takes more time or memory than a trial may.
+
+        The time counts from here: it includes waiting for a process, but not the start of one.
+        """
+        began = time.monotonic()
+        try:
+            child = self._free.get(timeout=SECONDS)
+        except Empty:
+            raise TrialFailed(_BUSY, busy=True) from None
+        left = SECONDS - (time.monotonic() - began)
+        try:
+            child = child or self._start()
+            return _ask(child, grammar.encode(), left)
+        except TrialFailed as failure:
+            if child is not None:
+                child.end()
+            child = None
+            if left < SECONDS / 2 and not failure.own:
+                raise TrialFailed(_BUSY, busy=True) from None
+            raise
+        finally:
+            self._free.put(child)
 
     def close(self) -> None:
-        """End the process."""
-        with self._lock:
-            self._close()
-
-    def _close(self) -> None:
-        if self._child is not None:
-            self._child.end()
-            self._child = None
+        """End the processes, each after what it is trying."""
+        for _ in range(PROCESSES):
+            with contextlib.suppress(Empty):
+                child = self._free.get(timeout=SECONDS + 1)
+                self._free.put(None)
+                if child is not None:
+                    child.end()
 
     def _start(self) -> _Child:
         command = [sys.executable, "-m", "radixkv.constraints.trial_process"]
@@ -116,4 +139,5 @@ def _ask(child: _Child, message: bytes, seconds: float) -> TrialReport:
     if not ready:
         raise TrialFailed(f"takes more than {seconds} s to compile and try")
     slow = child.process.wait() == -signal.SIGPROF
-    raise TrialFailed(f"takes more than {CPU_SECONDS} s to compile and try" if slow else "takes too much memory")
+    message = f"takes more than {CPU_SECONDS} s to compile and try" if slow else "takes too much memory"
+    raise TrialFailed(message, own=True)

@@ -156,6 +156,24 @@ def test_a_constraint_is_compiled_once(compiler: ConstraintCompiler) -> None:
     assert compiler.find(Regex("never[0-9]")) is None
 
 
+def test_a_harmless_constraint_is_tried_beside_a_hostile_one_and_a_refusal_is_remembered(
+    compiler: ConstraintCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = Regex("(a?){3000}a{3000}b")
+    trial = compiler._trial
+    taken = trial._free.get()  # as if a hostile one ran there
+    try:
+        assert compiler.compile(Regex("beside[0-9]")) is not None
+    finally:
+        trial._free.put(taken)
+    with pytest.raises(ConstraintError) as first:
+        compiler.compile(hostile)
+    assert first.value.kind is ConstraintKind.BUDGET
+    monkeypatch.setattr(trial, "run", lambda grammar: pytest.fail("tried again"))
+    with pytest.raises(ConstraintError, match=re.escape(first.value.detail)):
+        compiler.compile(hostile)
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_r146_hostile_constraints_stay_within_time_and_memory(name: str) -> None:
     """Each in a fresh process: 2 s and 256 MiB for what is refused, for what compiles, and for 200 tokens under it."""
