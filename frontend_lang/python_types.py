@@ -24,8 +24,9 @@ from frontend_lang.runtime import Choice, Constraint, JsonSchema
 from frontend_lang.runtime import Regex as RegexConstraint
 from frontend_lang.types.schemas import MAX_WHOLE
 from frontend_lang.types.system import INT_PATTERN
-from frontend_lang.types.value_type import not_parsed, read_json
+from frontend_lang.types.value_type import not_parsed
 from frontend_lang.types.words import shortened
+from frontend_lang.values import from_json
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def value_type_of(python_type: Any) -> PythonType:
             constraint: Constraint = JsonSchema(prepared_schema(json.dumps(_whole(shape)), check_pattern))
             if python_type is int:
                 constraint = RegexConstraint(INT_PATTERN)
-            found = PythonType(description, constraint, lambda text: shape.convert(read_json(text)))
+            found = PythonType(description, constraint, lambda text: shape.convert(from_json(text)))
         if found.constraint is not None:
             Grammar.of(found.constraint)
     except ProgramError as error:

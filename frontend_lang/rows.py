@@ -7,6 +7,8 @@ any case. They are no list: a file of any length costs the memory of one row.
 from __future__ import annotations
 
 import csv
+import json
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,8 +17,8 @@ from dataclasses import dataclass
 from typing import TextIO, TypeGuard
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.sources import TextSource
-from frontend_lang.values import MAX_TEXT, Value, from_json, from_python, type_name
+from frontend_lang.sources import TextSource, opened, undecoded
+from frontend_lang.values import MAX_TEXT, Value, from_python, json_document, type_name
 
 ROWS_HINT = "go through it with `map`, `for` or [row for row in x]"
 
@@ -32,7 +34,7 @@ class Rows(ABC):
     path: str
 
     def __iter__(self) -> Iterator[Value]:
-        with self.source.open(self.path) as stream:
+        with opened(self.source, self.path) as stream:
             yield from self._rows(_Lines(stream, self.path))
 
     @abstractmethod
@@ -48,12 +50,21 @@ class JsonRows(Rows):
 
     def _rows(self, lines: _Lines) -> Iterator[Value]:
         for line in lines:
+            lines.of_row.clear()
             if line.isspace():
                 continue
-            try:
-                yield from_json(line)
-            except ProgramError as error:
-                raise lines.bad(error.message) from None
+            yield _json_row(line, lines)
+
+
+def _json_row(line: str, lines: _Lines) -> Value:
+    try:
+        return from_python(json_document(line.rstrip()))
+    except json.JSONDecodeError as error:
+        raise lines.bad(f"not valid JSON: {error.msg}", column=error.colno) from None
+    except (ValueError, RecursionError) as error:
+        raise lines.bad(f"not valid JSON: {error}") from None
+    except ProgramError as error:
+        raise lines.bad(error.message) from None
 
 
 @dataclass(frozen=True)
@@ -67,11 +78,11 @@ class CsvRows(Rows):
 
     def _rows(self, lines: _Lines) -> Iterator[Value]:
         reader = csv.reader(lines, delimiter=self.separator, strict=True)
-        header = _next_row(reader, lines)
+        header = _next_row(reader, lines, self.separator)
         if header is None:
             return
         _check_header(header, lines)
-        while (row := _next_row(reader, lines)) is not None:
+        while (row := _next_row(reader, lines, self.separator)) is not None:
             if len(row) != len(header):
                 raise lines.bad(f"{len(row)} fields where the header has {len(header)}")
             yield {name: from_python(field) for name, field in zip(header, row, strict=True)}
@@ -84,36 +95,64 @@ class _Lines:
         self._stream = stream
         self._path = path
         self._line = 0
+        self.of_row: list[str] = []  # lines read since the row began
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        self._line += 1
-        try:
-            line = self._stream.readline(MAX_TEXT + 1)
-        except UnicodeDecodeError as error:
-            raise self.bad(f"not UTF-8 text: {error.reason}") from None
-        if len(line) > MAX_TEXT:
-            raise self.bad(f"a line of more than {MAX_TEXT} characters")
+        line = self._stream.readline(MAX_TEXT + 1)
         if not line:
             raise StopIteration
+        self._line += 1
+        if len(line) > MAX_TEXT:
+            raise self.bad(f"a line of more than {MAX_TEXT} characters")
+        byte = undecoded(line)
+        if byte is not None:
+            raise self.bad(not_utf8(byte[0]), column=byte.start() + 1)
+        self.of_row.append(line)
         return line
 
-    def bad(self, what: str) -> ProgramError:
-        """E0705 at the line that was read last."""
-        return ProgramError("E0705", f"{self._path}:{self._line}: {what}")
+    def bad(self, what: str, *, line: int | None = None, column: int | None = None) -> ProgramError:
+        """E0705 at a line, else the one that was read last."""
+        place = f"{self._path}:{line or self._line}" + (f":{column}" if column else "")
+        return ProgramError("E0705", f"{place}: {what}")
+
+    def bad_row(self, what: str, separator: str) -> ProgramError:
+        """E0705 at the quote that is not closed, where that is what is wrong with the row, else where it was found."""
+        first = self._line - len(self.of_row) + 1
+        if what == "unexpected end of data":
+            text = "".join(self.of_row)
+            before = text[: _unclosed(text, separator)]
+            line, column = first + before.count("\n"), len(before) - before.rfind("\n")
+            return self.bad("a quoted field that is not closed", line=line, column=column)
+        return self.bad(what if first >= self._line else f"{what}, in the row that begins in line {first}")
 
 
-def _next_row(reader: Iterator[list[str]], lines: _Lines) -> list[str] | None:
+def _unclosed(row: str, separator: str) -> int:
+    """Where the quoted field begins that the row's end leaves open."""
+    quoted = re.compile(rf'(?:^|(?<=[{re.escape(separator)}\n]))"(?P<rest>(?:[^"]|"")*(?P<closed>")?)')
+    return next((found.start() for found in quoted.finditer(row) if not found["closed"]), 0)
+
+
+def not_utf8(byte: str) -> str:
+    """What to say of a byte that `sources.opened` could not decode."""
+    return f"not UTF-8 text: the byte 0x{ord(byte) - 0xDC00:02X}"
+
+
+def _next_row(reader: Iterator[list[str]], lines: _Lines, separator: str) -> list[str] | None:
     """The next row that is not blank; None at the end. The field limit of the csv module holds for the whole process:
     it is ours only while one row is read.
     """
     former = csv.field_size_limit(MAX_TEXT)
+    row: list[str] | None = []
     try:
-        return next((row for row in reader if row), None)
+        while row == []:
+            lines.of_row.clear()
+            row = next(reader, None)
+        return row
     except csv.Error as error:
-        raise lines.bad(str(error)) from None
+        raise lines.bad_row(str(error), separator) from None
     finally:
         csv.field_size_limit(former)
 

@@ -6,12 +6,16 @@ The language itself touches no file. The host decides what a path means and what
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from io import StringIO
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import StringIO, TextIOWrapper
 from pathlib import Path, PurePosixPath
 from typing import Protocol, TextIO
 
 from frontend_lang.errors import ProgramError
+
+_UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 class TextSource(Protocol):
@@ -65,6 +69,22 @@ class NoSource:
     def open(self, path: str) -> TextIO:
         """Refuses."""
         raise refused(path, "this host gives programs no files")
+
+
+@contextmanager
+def opened(source: TextSource, path: str) -> Iterator[TextIO]:
+    """The text, closed at the end of the block. Bytes that are not UTF-8 are in it as U+DC80 to U+DCFF, so that what
+    reads it can say where they are: see `undecoded`.
+    """
+    with source.open(path) as stream:
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="surrogateescape")
+        yield stream
+
+
+def undecoded(text: str) -> re.Match[str] | None:
+    """The first byte of a text of `opened` that is not UTF-8."""
+    return None if text.isascii() else _UNDECODED.search(text)
 
 
 def inner_path(path: str) -> PurePosixPath:

@@ -124,15 +124,38 @@ def json_text(value: Value, *, sort_keys: bool = False, limit: int = MAX_TEXT) -
 
 
 def from_json(text: str) -> Value:
-    """Parse JSON, which has no nan and infinities. Raises E0406 with the position of the fault."""
+    """Parse JSON in which no key is repeated and every number fits. Raises E0406 with the fault, E0408, E0808."""
     try:
-        return from_python(json.loads(text, parse_constant=_no_json))
+        return from_python(json_document(text))
     except (ValueError, RecursionError) as error:
         raise ProgramError("E0406", f"not valid JSON: {error}") from None
 
 
-def _no_json(constant: str) -> Value:
-    raise ValueError(f"{constant} is no JSON")
+def json_document(text: str) -> object:
+    """What a JSON text stands for. Raises ValueError, which is JSONDecodeError where the place of the fault is known;
+    RecursionError.
+    """
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_json, parse_float=_finite)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        again = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {again!r:.40} is given twice")
+    return found
+
+
+def _no_json(constant: str) -> object:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text:.40} is beyond the range of a float")
+    return number
 
 
 def from_python(value: object) -> Value:

@@ -10,9 +10,10 @@ from frontend_lang.chunking import chunks
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.frames import Env
 from frontend_lang.interpreter.machine import Machine
-from frontend_lang.rows import CsvRows, JsonRows, Rows
+from frontend_lang.rows import CsvRows, JsonRows, Rows, not_utf8
 from frontend_lang.running.details import GenDetail
 from frontend_lang.running.run import usage_record
+from frontend_lang.sources import opened, undecoded
 from frontend_lang.syntax import ast
 from frontend_lang.values import MAX_TEXT, Value, checked_text, from_python
 
@@ -40,11 +41,14 @@ async def _chunk(machine: Machine, env: Env, given: Mapping[str, Value]) -> Valu
 
 async def _read(machine: Machine, env: Env, given: Mapping[str, Value]) -> Value:
     path = a_text("read", given["path"])
-    with machine.run.data.open(path) as stream:
-        try:
-            return from_python(checked_text(stream.read(MAX_TEXT + 1)))
-        except UnicodeDecodeError as error:
-            raise ProgramError("E0705", f"{path} is not UTF-8 text: {error.reason}") from None
+    with opened(machine.run.data, path) as stream:
+        text = stream.read(MAX_TEXT + 1)
+    byte = undecoded(text)
+    if byte is not None:
+        before = text[: byte.start()]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise ProgramError("E0705", f"{path}:{line}:{column}: {not_utf8(byte[0])}")
+    return from_python(checked_text(text))
 
 
 async def _jsonl(machine: Machine, env: Env, given: Mapping[str, Value]) -> Value:

@@ -11,9 +11,9 @@ from frontend_lang.types.fitting import Fitting, Misfit
 from frontend_lang.types.names import TypeNames
 from frontend_lang.types.schemas import json_schema
 from frontend_lang.types.texts import is_text, options_of, text_constraint
-from frontend_lang.types.value_type import ValueType, read_json
+from frontend_lang.types.value_type import ValueType
 from frontend_lang.types.words import describe
-from frontend_lang.values import Value, from_python
+from frontend_lang.values import Value, from_json, from_python
 
 INT_PATTERN = "-?(0|[1-9][0-9]{0,17})"  # within 64 bits
 
@@ -42,7 +42,7 @@ class TypeSystem:
         if not isinstance(raw, str) or declared is None or is_text(declared, self.names):
             return self.fit(from_python(raw), declared, what)
         try:
-            return self.fit(read_json(raw), declared, what)
+            return self.fit(from_json(raw), declared, what)
         except ProgramError as error:
             message = error.message if error.message.startswith(what) else f"{what}: {error.message}"
             raise ProgramError(error.code, message, f"{describe(declared)} is given as JSON") from None
@@ -68,7 +68,7 @@ class TypeSystem:
         return JsonSchema(json_schema(declared, self.names))
 
     def _read(self, raw: str, declared: ast.Type, text: bool) -> Value:
-        value = from_python(raw) if text else read_json(raw)
+        value = from_python(raw) if text else from_json(raw)
         fitted = Fitting().fit(value, declared, self.names)
         if isinstance(fitted, Misfit):
             raise ProgramError("E0402", f"{fitted.place}: {fitted.reason}".removeprefix(": "))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.runtime import Constraint
 from frontend_lang.types.words import shortened
-from frontend_lang.values import Value, from_python
+from frontend_lang.values import Value
 
 MAX_SHOWN_TEXT = 60
 
@@ -40,29 +38,3 @@ def not_parsed(text: str, description: str, reason: str) -> ProgramError:
     shown = shortened(repr(text), MAX_SHOWN_TEXT)
     hint = "a larger `max` if the text was cut off; try again with `until`; raw(x) is the text itself"
     return ProgramError("E0609", f"{shown} is no {description}: {reason}", hint)
-
-
-def read_json(text: str) -> Value:
-    """A value from JSON in which no key is repeated. Raises E0406, E0408, E0808."""
-    try:
-        return from_python(json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite))
-    except (ValueError, RecursionError) as error:
-        raise ProgramError("E0406", f"not valid JSON: {error}") from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key is given twice")
-    return found
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if number - number != 0:
-        raise ValueError(f"{shortened(text)} is beyond the range of a float")
-    return number

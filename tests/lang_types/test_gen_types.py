@@ -78,7 +78,7 @@ def test_r141_the_fields_of_a_record_come_in_the_order_in_which_they_are_declare
     [
         ("{a: int}", '{"a":', "not valid JSON"),
         ("{a: int(min=1)}", '{"a":0}', "a: int(min=1), found int 0"),
-        ("record", '{"a":1,"a":2}', "a key is given twice"),
+        ("record", '{"a":1,"a":2}', "the key 'a' is given twice"),
         ("float", "1e999", "beyond the range of a float"),
         ("json", "123456789012345678901234567890", "64 bits"),
         ("str(max=2)", "abc", "str(max=2)"),
