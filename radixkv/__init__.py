@@ -17,11 +17,23 @@ if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 
 if TYPE_CHECKING:
+    from radixkv.constraint import Choice, JsonSchema, Lark, Regex
     from radixkv.engine import LLM, Engine
     from radixkv.errors import RadixKVError
     from radixkv.request import Completion, SamplingParams
 
-__all__ = ["LLM", "Completion", "Engine", "RadixKVError", "SamplingParams", "__version__"]
+__all__ = [
+    "LLM",
+    "Choice",
+    "Completion",
+    "Engine",
+    "JsonSchema",
+    "Lark",
+    "RadixKVError",
+    "Regex",
+    "SamplingParams",
+    "__version__",
+]
 
 _HOMES = {
     "LLM": "radixkv.engine",
@@ -29,6 +41,10 @@ _HOMES = {
     "RadixKVError": "radixkv.errors",
     "Completion": "radixkv.request",
     "SamplingParams": "radixkv.request",
+    "Regex": "radixkv.constraint",
+    "JsonSchema": "radixkv.constraint",
+    "Lark": "radixkv.constraint",
+    "Choice": "radixkv.constraint",
 }
 
 

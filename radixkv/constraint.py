@@ -5,6 +5,8 @@ They cross from callers to the engine and are compared by value.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -24,11 +26,15 @@ class Regex:
 
 @dataclass(frozen=True)
 class JsonSchema:
-    """The text is compact JSON, without whitespace between tokens, valid under `schema` (itself JSON text)."""
+    """The text is compact JSON, without whitespace between tokens, valid under `schema`.
+
+    The schema is JSON text, or a dict, which becomes JSON text.
+    """
 
     schema: str
 
-    def __post_init__(self) -> None:
+    def __init__(self, schema: str | Mapping[str, object]) -> None:
+        object.__setattr__(self, "schema", _schema_text(schema))
         _check_text("json_schema", self.schema)
 
 
@@ -74,6 +80,15 @@ class Constrained:
     prefix: str = ""
     opening: TokenArray = field(default_factory=token_array)
     complete: bool = False
+
+
+def _schema_text(schema: object) -> object:
+    if not isinstance(schema, Mapping):
+        return schema
+    try:
+        return json.dumps(schema, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidRequest("json_schema", schema, f"what JSON can write ({error})") from None
 
 
 def _check_text(field: str, value: object) -> None:

@@ -139,5 +139,5 @@ def _ask(child: _Child, message: bytes, seconds: float) -> TrialReport:
     if not ready:
         raise TrialFailed(f"takes more than {seconds} s to compile and try")
     slow = child.process.wait() == -signal.SIGPROF
-    message = f"takes more than {CPU_SECONDS} s to compile and try" if slow else "takes too much memory"
-    raise TrialFailed(message, own=True)
+    why = f"takes more than {CPU_SECONDS} s to compile and try" if slow else "takes too much memory"
+    raise TrialFailed(why, own=True)

@@ -26,7 +26,7 @@ def token_vocabulary(model: LoadedModel, tokenizer: Tokenizer) -> TokenVocabular
 def check_constraint(value: object) -> None:
     """Raises InvalidRequest unless it is a constraint or None."""
     if value is not None and not isinstance(value, Regex | JsonSchema | Lark | Choice):
-        raise InvalidRequest("constraint", value, "a Regex, JsonSchema, Lark or Choice, or None")
+        raise InvalidRequest("constraint", value, "a Regex, JsonSchema, Lark or Choice of radixkv, or None")
 
 
 async def compiled(

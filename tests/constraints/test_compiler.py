@@ -147,6 +147,17 @@ def test_values_that_are_no_constraint_are_named(value: Any) -> None:
         Regex(value) if isinstance(value, str) else Choice(value)
 
 
+def test_a_schema_may_be_a_dict_and_constraints_are_names_of_the_package() -> None:
+    import radixkv
+
+    assert radixkv.JsonSchema({"type": "integer"}) == JsonSchema('{"type": "integer"}')
+    assert (radixkv.Regex, radixkv.Lark, radixkv.Choice) == (Regex, Lark, Choice)
+    with pytest.raises(InvalidRequest, match="what JSON can write"):
+        radixkv.JsonSchema({"a": {1, 2}})
+    with pytest.raises(InvalidRequest, match="a text"):
+        JsonSchema(3)  # type: ignore[arg-type]
+
+
 def test_a_constraint_is_compiled_once(compiler: ConstraintCompiler) -> None:
     first = compiler.compile(Regex("once[0-9]"))
     count = compiler.compiled
