@@ -93,7 +93,7 @@ class Maps(Forks):
             await self.run.contexts.release([inner.context])
             if self.run.events.active:
                 what = {"site": node.site, "index": row.index, "value": value, "status": status}
-                self.run.events.emit("branch.end", what, ctx=env.context.id or "", path=inner.path)
+                self.run.events.emit("branch.end", what, ctx=inner.context.id or "", path=inner.path)
 
     def _streamed(self, node: ast.Map, env: Env) -> RowDone:
         def tell(index: int, value: Value) -> None:

@@ -227,7 +227,8 @@ class RunningFork:
             raise
         finally:
             if self._run.events.active:
-                self._tell("branch.end", inner.path, index=index, value=value, status=status)
+                what = {"site": self._plan.site, "index": index, "value": value, "status": status}
+                self._run.events.emit("branch.end", what, ctx=inner.context.id or "", path=inner.path)
 
     def _inner(self, index: int, strand: Strand) -> Where:
         where, plan = self._where, self._plan
@@ -260,10 +261,9 @@ class RunningFork:
         elif self._policy.decided:
             self._over.set()
 
-    def _tell(self, event: str, path: str | None = None, **data: object) -> None:
-        where = self._where.path if path is None else path
+    def _tell(self, event: str, **data: object) -> None:
         what = {"site": self._plan.site, **data}
-        self._run.events.emit(event, what, ctx=self._where.context.id or "", path=where)
+        self._run.events.emit(event, what, ctx=self._where.context.id or "", path=self._where.path)
 
 
 async def end_all(tasks: Sequence[asyncio.Task[None]]) -> None:

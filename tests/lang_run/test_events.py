@@ -111,3 +111,12 @@ def test_nan_in_an_event_is_null_in_its_json_form() -> None:
     events = events_of("let a = fork 1 { yield float('nan') } join all\nreturn a", ScriptedRuntime())
     lines = [json.loads(json.dumps(event.to_dict(), allow_nan=False)) for event in events]
     assert [line["value"] for line in lines if "value" in line] == [None, [None], [None]]
+
+
+@pytest.mark.parametrize("source", ["fork 2 { gen a; yield a }", "map x in [1, 2] { gen a; yield a }"])
+def test_the_end_of_a_branch_or_row_names_its_own_context(source: str) -> None:
+    events = events_of(f'"p"\nlet v = {source}', ScriptedRuntime(lambda prompt, call: prompt or "a"))
+    generated = {event.ctx for event in events if event.event == "gen.end"}
+    ended = {event.ctx for event in events if event.event == "branch.end"}
+    assert len(ended) == 2
+    assert ended == generated
