@@ -54,6 +54,7 @@ class _Failed:
     error: ProgramError
 
 
+ROWS_AT_ONCE = 64
 _LIVE = _Failed(ProgramError("E0801", "the row has not ended"))
 
 
@@ -92,7 +93,7 @@ class RunningMap:
                 async with time_limit(self._settings.timeout_s, "the map"):
                     await self._finish()
             except ProgramError as late:
-                self._give_up(late)
+                await self._give_up(late)
         if self._fatal:
             raise self._fatal[min(self._fatal)]
         return self._worth()
@@ -166,7 +167,7 @@ class RunningMap:
             if worker is not None and (other > index or (other < index and error.code in RUN_WIDE)):
                 worker.cancel()
 
-    def _give_up(self, late: ProgramError) -> None:
+    async def _give_up(self, late: ProgramError) -> None:
         """Time is over: rows that have not ended have failed, and so have those that were never pulled."""
         self._ended = True
         failure = _Failed(late)
@@ -177,9 +178,21 @@ class RunningMap:
         for index in unfinished:
             self._results[index] = failure
         if self._settings.on_error == "none":
+            await self._skip_the_rest(failure)
+
+    async def _skip_the_rest(self, failure: _Failed) -> None:
+        """Rows that were never pulled are counted only; one that cannot be read is the last. Others work meanwhile."""
+        try:
             for _ in self._rows:
                 self._run.counters.row()
                 self._results.append(failure)
+                if len(self._results) % ROWS_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+        except ProgramError as error:
+            if error.code in RUN_WIDE:
+                raise
+        except Exception:  # noqa: BLE001 - reading a dataset runs the host's code; nobody works on its rows any more
+            return
 
     def _worth(self) -> list[Value]:
         """The value of every row in order; a failed one is none or left out."""

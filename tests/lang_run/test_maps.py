@@ -238,3 +238,11 @@ def test_map_is_as_if_rows_ran_one_after_the_other(fates: list[str], width: int,
     if on_error == "drop":
         expected = [value for value in expected if value is not None]
     assert run_on(Gauge(slow).runtime, source, {"xs": fates}).value == expected
+
+
+def test_after_a_timeout_a_row_that_cannot_be_read_is_the_last() -> None:
+    rows = "".join(f'{{"n": {n}}}\n' for n in range(300)) + "{oops\n"
+    source = 'return map r in jsonl("rows.jsonl") with width=1, timeout=50ms, on_error="none" { "x"\ngen a }'
+    runtime = ScriptedRuntime(lambda prompt, call: "a", delay=lambda verb, context: 5.0 if verb == "delta" else 0.0)
+    result = run_on(runtime, source, data=MappingSource({"rows.jsonl": rows}))
+    assert result.value == [None] * 300
