@@ -155,10 +155,10 @@ class _Generation:
         asked = replace(params, max_tokens=left) if capped and left is not None else params
         async with _continuing(self._run, context, f"gen `{self._request.name}`"):
             result = await self._stream(asked, context)
-        self._run.spend(result.usage)
         if events.active:
             took_ms = round((events.elapsed_s() - started) * 1000, 3)
             self._tell("gen.end", context, ms=took_ms, **_ended(result))
+        self._run.spend(result.usage)
         if capped and result.finish_reason == "length":
             raise self._run.over_tokens()
         return result

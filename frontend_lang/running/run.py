@@ -127,10 +127,15 @@ class Run:
         return ProgramError("E0809", f"the budget of {self.limits.tokens} tokens is spent", "raise the limit `tokens`")
 
     def spend(self, usage: CallUsage) -> None:
-        """Add what one call of the runtime has used."""
+        """Add what one call of the runtime has used. Raises E0809 if that is more than may be spent.
+
+        What of a prompt is cached, and so costs nothing, is known only when the runtime has been asked.
+        """
         self.usage += usage
         if self.events.active and time.perf_counter() >= self._usage_due:
             self.emit_usage()
+        if self.limits.tokens is not None and self._spent() > self.limits.tokens:
+            raise self.over_tokens()
 
     def emit_usage(self) -> None:
         """Tell the listener what has been used so far."""

@@ -102,3 +102,11 @@ def test_small_builtins_cost_no_steps_and_len_never() -> None:
 def test_the_wall_limit_acts_between_slow_statements() -> None:
     source = "let x = range(20000)\nlet n = 0\nrepeat 50 { if x == [0] + x[1:] { n = 1 } }\nreturn n"
     assert failure_of(source, limits=Limits(wall_s=0.05)).code == "E0802"
+
+
+@pytest.mark.parametrize("verb", ["gen a with max=1", 'select a from ["x", "y"]', "fork 2 { let b = 1 }"])
+def test_the_token_budget_holds_for_prompts_too(verb: str) -> None:
+    prompt = " ".join(["word"] * 500)
+    source = f'"{prompt}"\n{verb}\nreturn 1'
+    assert failure_of(source, lambda prompt, call: "a", limits=Limits(tokens=20)).code == "E0809"
+    assert value_of(source, lambda prompt, call: "a", limits=Limits(tokens=2000)) == 1
