@@ -19,10 +19,10 @@ class ConstraintTable:
     def __init__(self, compiler: ConstraintCompiler) -> None:
         self.compiler = compiler
         self._open: dict[str, CompiledConstraint] = {}
-        self._matchers: dict[ConstraintId, Matcher] = {}
+        self._matchers: dict[str, dict[int, Matcher]] = {}  # by request, then choice
 
     def __len__(self) -> int:
-        return len(self._matchers)
+        return sum(map(len, self._matchers.values()))
 
     def open(self, request: Request) -> None:
         """A request begins. Its constraint was compiled by who submitted it. Raises ConstraintError."""
@@ -32,12 +32,12 @@ class ConstraintTable:
 
     def close(self, request_id: str) -> None:
         """A request has ended, all choices of it; harmless when it had no constraint."""
-        if self._open.pop(request_id, None) is not None:
-            self._matchers = {key: matcher for key, matcher in self._matchers.items() if key[0] != request_id}
+        self._open.pop(request_id, None)
+        self._matchers.pop(request_id, None)
 
     def forget(self, request_id: str, choice: int) -> None:
         """A choice has ended."""
-        self._matchers.pop((request_id, choice), None)
+        self._matchers.get(request_id, {}).pop(choice, None)
 
     def allowed(self, constraint_id: ConstraintId) -> Bits:
         """One bit for each token that may come next, (ceil(vocab_size / 8),) uint8, low bits first."""
@@ -48,7 +48,9 @@ class ConstraintTable:
         return [self._matcher(constraint_id).advance(token_id) for constraint_id, token_id in sampled]
 
     def _matcher(self, constraint_id: ConstraintId) -> Matcher:
-        matcher = self._matchers.get(constraint_id)
+        request_id, choice = constraint_id
+        matchers = self._matchers.setdefault(request_id, {})
+        matcher = matchers.get(choice)
         if matcher is None:
-            matcher = self._matchers[constraint_id] = self._open[constraint_id[0]].matcher.copy()
+            matcher = matchers[choice] = self._open[request_id].matcher.copy()
         return matcher

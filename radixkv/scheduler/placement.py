@@ -56,9 +56,13 @@ class Placement:
             else:
                 unfinished.append(running)
         unfinished.sort(key=_is_prefill)  # keeps the order of rank
+        budget, preemptions = self._budget(), self.preemptions
         for running in unfinished:
-            if budget := self._budget():
+            if preemptions != self.preemptions:  # what was granted to who was preempted is free again
+                budget, preemptions = self._budget(), self.preemptions
+            if budget:
                 self._grant(running, min(running.remaining, budget))
+                budget -= running.granted
 
     def _budget(self) -> int:
         """Tokens that the step may still take. O(running)."""
