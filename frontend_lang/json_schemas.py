@@ -22,6 +22,7 @@ MAX_PATTERN_TEXT = 4 << 10  # characters of all patterns together
 MAX_CONJUNCTION = 200  # schemas that one value has to fit together
 MAX_MULTIPLE = 10_000  # of multipleOf, without its decimal point: the automaton has about as many states
 MAX_OPTIONAL = 400  # properties of one object that may be absent
+MAX_WHOLE = 9 * 10**18  # what is generated as an integer stays within 64 bits; the compiler knows such bounds exactly
 EXACT = 1 << 53  # beyond it the compiler rounds numbers
 
 Schema = dict[str, Any]
@@ -55,7 +56,8 @@ _PAIRS = (
 def prepared_schema(text: str, check_pattern: Callable[[str], None]) -> str:
     """The schema in the form in which the grammar compiler takes it; `prepared_schema` of that is itself.
 
-    `oneOf` becomes `anyOf` where its branches surely exclude one another, `uniqueItems: false` goes. `check_pattern`
+    `oneOf` becomes `anyOf` where its branches surely exclude one another, `uniqueItems: false` goes, integers without
+    bounds get those of 64 bits. `check_pattern`
     raises for a pattern that cannot be read. Raises E0504 (no schema), E0505 (too large), E0506 (not supported), E0507.
     """
     schema = parsed_schema(text)
@@ -204,6 +206,7 @@ class _Audit:
     def _simplify(self, node: Schema) -> None:
         if node.get("uniqueItems") is False:
             del node["uniqueItems"]
+        _bound_integers(node)
         branches = node.get("oneOf")
         if branches and are_disjoint(branches, self.target):
             if "anyOf" in node:
@@ -337,6 +340,18 @@ _CHECKS: Mapping[str, Callable[[_Audit, str, Any], None]] = {
     **dict.fromkeys(_COUNTS, _Audit.count),
     "multipleOf": _Audit.multiple,
 }
+
+
+def _bound_integers(node: Schema) -> None:
+    """Integers without bounds of their own get those of 64 bits, which is all that a program can hold."""
+    kinds = node.get("type")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    if "integer" not in kinds or "number" in kinds or node.keys() & {"const", "enum"}:
+        return
+    if "minimum" not in node and "exclusiveMinimum" not in node:
+        node["minimum"] = min(-MAX_WHOLE, node.get("maximum", 0), node.get("exclusiveMaximum", 0))
+    if "maximum" not in node and "exclusiveMaximum" not in node:
+        node["maximum"] = max(MAX_WHOLE, node.get("minimum", 0), node.get("exclusiveMinimum", 0))
 
 
 def _check_pairs(place: str, node: Schema) -> None:

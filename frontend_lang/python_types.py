@@ -18,11 +18,10 @@ import msgspec
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.grammars import Grammar, check_pattern
+from frontend_lang.json_schemas import MAX_WHOLE, prepared_schema
 from frontend_lang.json_schemas import Schema as JsonObject
-from frontend_lang.json_schemas import prepared_schema
 from frontend_lang.runtime import Choice, Constraint, JsonSchema
 from frontend_lang.runtime import Regex as RegexConstraint
-from frontend_lang.types.schemas import MAX_WHOLE
 from frontend_lang.types.system import INT_PATTERN
 from frontend_lang.types.value_type import not_parsed
 from frontend_lang.types.words import shortened

@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.json_schemas import Schema, parsed_schema
+from frontend_lang.json_schemas import MAX_WHOLE, Schema, parsed_schema
 from frontend_lang.syntax import ast
 from frontend_lang.types.names import Defined, TypeNames
-
-MAX_WHOLE = 9 * 10**18  # what is generated as an int stays within 64 bits; the compiler knows such bounds exactly
 
 _BUILTIN: Mapping[str, Schema] = {
     "str": {"type": "string"},
@@ -88,7 +86,10 @@ class _Writer:
     def _file(self, file: str, text: str) -> Schema:
         """The schema of a file becomes a definition; what it refers to moves with it."""
         name = self._free_name(file.replace("/", ".").replace("~", ".").replace("%", "."))
-        schema = _moved(parsed_schema(text), f"#/$defs/{name}")
+        try:
+            schema = _moved(parsed_schema(text), f"#/$defs/{name}")
+        except ProgramError as error:
+            raise ProgramError(error.code, f"{file}: {error.message}", error.hint) from None
         for key in ("$id", "$schema"):
             schema.pop(key, None)
         self.definitions[name] = schema

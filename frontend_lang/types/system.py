@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.grammars import Grammar
+from frontend_lang.grammars import Grammar, check_pattern
+from frontend_lang.json_schemas import prepared_schema
 from frontend_lang.modules import Module
 from frontend_lang.runtime import Constraint, JsonSchema, Regex
 from frontend_lang.syntax import ast
@@ -65,7 +66,7 @@ class TypeSystem:
         options = [option for option, _ in options_of(declared, self.names)]
         if len(options) == 1 and isinstance(options[0], ast.NamedType) and options[0].name == "int":
             return Regex(INT_PATTERN)
-        return JsonSchema(json_schema(declared, self.names))
+        return JsonSchema(prepared_schema(json_schema(declared, self.names), check_pattern))
 
     def _read(self, raw: str, declared: ast.Type, text: bool) -> Value:
         value = from_python(raw) if text else from_json(raw)

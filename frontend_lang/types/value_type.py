@@ -36,5 +36,6 @@ class ValueType:
 def not_parsed(text: str, description: str, reason: str) -> ProgramError:
     """E0609 about a generated text."""
     shown = shortened(repr(text), MAX_SHOWN_TEXT)
-    hint = "a larger `max` if the text was cut off; try again with `until`; raw(x) is the text itself"
+    cut = "" if "64 bits" in reason or "range of a float" in reason else "a larger `max` if the text was cut off; "
+    hint = f"{cut}try again with `until`; raw(x) is the text itself"
     return ProgramError("E0609", f"{shown} is no {description}: {reason}", hint)

@@ -81,3 +81,8 @@ def test_a_missing_schema_and_a_missing_import_are_each_one_error() -> None:
     source = "import \"lib.rkv\" as lib\ngen x: schema(file='no.json')\ngen y: lib.Usr"
     report = check_source(source, modules=MappingSource({"lib.rkv": "type User = {id: int}"}))
     assert [(item.code, item.line) for item in report.diagnostics] == [("E0703", 2), ("E0317", 3)]
+
+
+def test_a_schema_file_that_is_no_json_is_named() -> None:
+    report = check_source("gen x: schema(file='s.json')", modules=MappingSource({"s.json": '{"type": }'}))
+    assert "s.json: bad JSON schema" in report.diagnostics[0].message

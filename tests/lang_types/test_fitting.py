@@ -161,5 +161,5 @@ def test_arguments_are_text_for_types_of_texts_and_json_for_others(source: str, 
 
 def test_an_argument_with_a_repeated_key_is_refused() -> None:
     types, declared = one_type("record")
-    with pytest.raises(ProgramError, match="a key is given twice"):
+    with pytest.raises(ProgramError, match="is given twice"):
         types.from_argument('{"a": 1, "a": 2}', declared, "parameter `x`")

@@ -151,3 +151,10 @@ def test_a_pattern_that_is_made_while_a_program_runs_is_refused_where_it_is_used
     assert caught.value.code == "E0504"
     assert caught.value.span is not None
     assert caught.value.span.line == 2
+
+
+def test_a_number_that_is_too_large_is_not_blamed_on_max() -> None:
+    with pytest.raises(ProgramError) as caught:
+        generated("json").parse("9" * 30)
+    assert caught.value.hint is not None
+    assert "larger `max`" not in caught.value.hint

@@ -154,3 +154,25 @@ def test_r144_there_is_no_whitespace_to_loop_on() -> None:
     assert automaton.matches('{"age":3}')
     for text in ('{"age": 3}', '{\n"age":3}', ' {"age":3}', '{"age":3\n}'):
         assert not automaton.matches(text)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer"},
+        {"type": "integer", "minimum": 1},
+        {"type": ["integer", "null"], "exclusiveMinimum": -3},
+        {"type": "integer", "multipleOf": 5},
+    ],
+)
+def test_integers_stay_within_64_bits(schema: dict[str, object]) -> None:
+    listed = grammar({"type": "array", "items": schema})
+    assert [text for text in ("10", "9" + "0" * 18) if not listed.matches(f"[{text}]")] == []
+    assert [text for text in ("9" + "0" * 17 + "5", "5" * 60) if listed.matches(f"[{text}]")] == []
+    prepared = prepared_schema(json.dumps(schema), check_pattern)
+    assert prepared_schema(prepared, check_pattern) == prepared
+
+
+def test_tighter_bounds_of_integers_stay_as_they_are() -> None:
+    prepared = json.loads(prepared_schema('{"type": "integer", "minimum": 1, "exclusiveMaximum": 4}', check_pattern))
+    assert prepared == {"type": "integer", "minimum": 1, "exclusiveMaximum": 4}
