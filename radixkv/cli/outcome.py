@@ -133,6 +133,11 @@ def _text(error: Exception) -> str:
     return "\n".join([str(error), *getattr(error, "__notes__", ())])
 
 
+_NO_HELP: Final = ("cannot read", "is not UTF-8 text", "no .rkv file below", "no test blocks")
+
+
 def _usage_text(error: click.UsageError) -> str:
-    hint = f"; try `{error.ctx.command_path} --help`" if error.ctx else ""
+    """With a way to the help, except where a file is what is wrong."""
+    of_a_file = any(sign in error.message for sign in _NO_HELP)
+    hint = f"; try `{error.ctx.command_path} --help`" if error.ctx and not of_a_file else ""
     return error.format_message().rstrip(".") + hint

@@ -83,6 +83,14 @@ def test_a_run_time_error_has_a_plain_message_in_json(radixkv, tiny) -> None:
     assert report["diagnostics"][0]["line"] == 2
 
 
+@pytest.mark.parametrize("command", ["check", "test", "run", "fmt"])
+def test_a_file_that_cannot_be_read_does_not_send_to_the_help(radixkv, tmp_path: Path, command: str) -> None:
+    (tmp_path / "e8.rkv").write_bytes(b"user: caf\xe9")
+    for name in ("e8.rkv", "none.rkv"):
+        outcome = radixkv(command, str(tmp_path / name))
+        assert (outcome.code, "--help" in outcome.err) == (2, False)
+
+
 def test_the_bare_command_prints_its_help(radixkv) -> None:
     outcome = radixkv()
     assert outcome.code == 2
