@@ -1,7 +1,8 @@
 """Constraints as automata over the bytes of a text: what can be read is compiled within a budget, the rest is refused.
 
-The engine masks tokens with the same library and the same options, so a text that the engine can generate under a
-constraint is a text that `Grammar.matches`.
+The engine masks tokens with the same library, limits and options, so a text that the engine can generate under a
+constraint is a text that `Grammar.matches`. One option is wider here: the values that programs hold may have control
+characters, which JSON spells as \\u escapes; the engine generates none of those.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Final
 
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 
@@ -21,7 +23,21 @@ MAX_PATTERN = 4 << 10  # bytes of a pattern: time and memory of compiling one gr
 MAX_GRAMMAR = 1 << 20  # bytes of a Lark grammar, or of all options of a choice
 TRIAL_BYTES = 48  # how far a new grammar is walked to see that it stays within its budget
 _END = 256  # the id after the 256 bytes
-_JSON_OPTIONS = {"whitespace_flexible": False, "coerce_one_of": False, "lenient": False}
+JSON_OPTIONS: Final = {
+    "item_separator": ",",
+    "key_separator": ":",
+    "whitespace_flexible": False,
+    "coerce_one_of": False,
+    "lenient": False,
+}
+LIMITS: Final = LLParserLimits(
+    initial_lexer_fuel=1_000_000,
+    step_lexer_fuel=200_000,
+    step_max_items=50_000,
+    max_lexer_states=30_000,
+    max_grammar_size=200_000,
+    verbose_errors=False,
+)
 
 _TOO_COSTLY = (
     "too large", "too many", "too big", "fuel", "max is", "limit", "unable to determine", "too complex", "nesting",
@@ -96,11 +112,10 @@ def _encoded(text: str) -> bytes | None:
 @lru_cache(maxsize=256)
 def _compiled(constraint: Constraint) -> Grammar:
     source = _source(constraint)
-    limits = LLParserLimits(verbose_errors=False)
-    failed, messages = LLMatcher.validate_grammar_with_warnings(source, _tokenizer(), limits=limits)
+    failed, messages = LLMatcher.validate_grammar_with_warnings(source, _tokenizer(), limits=LIMITS)
     if failed:
         raise _refused(constraint, messages[0])
-    matcher = LLMatcher(_tokenizer(), source, log_level=0, limits=limits)
+    matcher = LLMatcher(_tokenizer(), source, log_level=0, limits=LIMITS)
     _try_out(matcher.deep_copy())
     return Grammar(constraint, matcher)
 
@@ -113,7 +128,7 @@ def _tokenizer() -> LLTokenizer:
 def _source(constraint: Constraint) -> str:
     if isinstance(constraint, JsonSchema):
         schema = prepared_schema(constraint.schema, check_pattern)
-        return LLMatcher.grammar_from_json_schema(schema, overrides=_JSON_OPTIONS)  # type: ignore[arg-type]
+        return LLMatcher.grammar_from_json_schema(schema, overrides=JSON_OPTIONS)  # type: ignore[arg-type]
     if isinstance(constraint, Lark):
         if "x-guidance" in constraint.grammar:
             raise ConstraintRefused("E0506", "x-guidance would change what JSON schemas mean", "remove it")
@@ -155,8 +170,8 @@ def escaped(text: str) -> str:
 def check_pattern(pattern: str) -> None:
     """Raise E0504 or E0505 for a pattern as JSON schemas have it: it may match anywhere in the text."""
     schema = {"type": "string", "pattern": _whole_pattern(pattern)}
-    source = LLMatcher.grammar_from_json_schema(schema, overrides=_JSON_OPTIONS)  # type: ignore[arg-type]
-    failed, messages = LLMatcher.validate_grammar_with_warnings(source, _tokenizer())
+    source = LLMatcher.grammar_from_json_schema(schema, overrides=JSON_OPTIONS)  # type: ignore[arg-type]
+    failed, messages = LLMatcher.validate_grammar_with_warnings(source, _tokenizer(), limits=LIMITS)
     if failed:
         raise _bad_pattern(messages[0])
 

@@ -97,7 +97,7 @@ class _Types:
     def _bounded(self, node: ast.BoundedType) -> None:
         bounds = self._types.names.bounds(node)
         if bounds.file is not None:
-            Grammar.of(JsonSchema(self._types.names.schema(node)))
+            _compile_file(self._types.names.bounds(node).file or "", self._types.names.schema(node))
 
     def _record(self, node: ast.RecordType) -> None:
         seen: set[str] = set()
@@ -127,3 +127,10 @@ def _character(span: ast.Span, offset: int) -> ast.Span:
     """One character of what stands on one line."""
     column, start = span.col + offset, span.start + offset
     return ast.Span(span.line, column, span.line, column + 1, start, start + 1)
+
+
+def _compile_file(file: str, schema: str) -> None:
+    try:
+        Grammar.of(JsonSchema(schema))
+    except ProgramError as error:
+        raise ProgramError(error.code, f"{file}: {error.message}", error.hint) from None
