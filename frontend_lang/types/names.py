@@ -82,5 +82,8 @@ class TypeNames:
         ]
         known = [*BUILTIN_TYPES, *self.module.type_definitions, *exported]
         close = difflib.get_close_matches(declared.name, known, 1, 0.65)
+        if declared.name in ("true", "false"):
+            close = []
+            known = ["bool, which has both; texts and numbers alone are literal types"]
         hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known[:16])}"
         return ProgramError("E0403", f"unknown type `{declared.name}`", hint, span=declared.span)

@@ -86,3 +86,9 @@ def test_a_missing_schema_and_a_missing_import_are_each_one_error() -> None:
 def test_a_schema_file_that_is_no_json_is_named() -> None:
     report = check_source("gen x: schema(file='s.json')", modules=MappingSource({"s.json": '{"type": }'}))
     assert "s.json: bad JSON schema" in report.diagnostics[0].message
+
+
+def test_true_is_no_literal_type() -> None:
+    (found,) = check_source("gen x: 'EUR' | 7 | true").diagnostics
+    assert found.code == "E0403"
+    assert "literal types" in (found.hint or "")
