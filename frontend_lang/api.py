@@ -13,6 +13,7 @@ from frontend_lang.checking import check_source
 from frontend_lang.diagnostics import Diagnostic
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import Listener
+from frontend_lang.interpreter.entry import Inputs
 from frontend_lang.interpreter.execution import Execution
 from frontend_lang.interpreter.tools import provided_tools
 from frontend_lang.modules import Module
@@ -75,9 +76,9 @@ async def run_async(
     that the run opened has been released.
     """
     module = _module(source, file, entry, modules)
-    arguments = dict(args or {})
+    inputs = Inputs(dict(args or {}))
     settings = RunSettings(runtime, seed, limits, on_event, data, provided_tools(module, tools))
-    return await perform(settings, lambda run: Execution(module, run, arguments).finish(entry))
+    return await perform(settings, lambda run: Execution(module, run, inputs).finish(entry))
 
 
 def run(

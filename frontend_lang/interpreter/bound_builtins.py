@@ -41,7 +41,7 @@ async def _chunk(machine: Machine, env: Env, given: Mapping[str, Value]) -> Valu
 
 async def _read(machine: Machine, env: Env, given: Mapping[str, Value]) -> Value:
     path = a_text("read", given["path"])
-    with opened(machine.run.data, path) as stream:
+    with opened(machine.data, path) as stream:
         text = stream.read(MAX_TEXT + 1)
     byte = undecoded(text)
     if byte is not None:
@@ -52,14 +52,14 @@ async def _read(machine: Machine, env: Env, given: Mapping[str, Value]) -> Value
 
 
 async def _jsonl(machine: Machine, env: Env, given: Mapping[str, Value]) -> Value:
-    return _opened(JsonRows(machine.run.data, a_text("jsonl", given["path"])))
+    return _opened(JsonRows(machine.data, a_text("jsonl", given["path"])))
 
 
 async def _csv(machine: Machine, env: Env, given: Mapping[str, Value]) -> Value:
     separator = a_text("csv", given.get("sep", ","))
     if len(separator) != 1 or separator in '"\r\n':
         raise ProgramError("E0401", f"`csv`: sep={separator!r}", "one character, such as ',' or ';' or \"\\t\"")
-    return _opened(CsvRows(machine.run.data, a_text("csv", given["path"]), separator))
+    return _opened(CsvRows(machine.data, a_text("csv", given["path"]), separator))
 
 
 def _opened(rows: Rows) -> Value:

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from frontend_lang.errors import ProgramError
+from frontend_lang.sources import TextSource
 from frontend_lang.syntax import ast
+from frontend_lang.tools import ToolSet
 
 _DECLARATIONS = (ast.Def, ast.TypeDefinition, ast.Tool, ast.Import, ast.Test, ast.Param)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a program is given: arguments by name; its files and tools, None = those of the run.
+
+    `texts`: an argument that is a str is taken as on a command line, as text where the parameter is one and as JSON
+    elsewhere; if not, it is that str.
+    """
+
+    arguments: Mapping[str, object]
+    texts: bool = True
+    data: TextSource | None = None
+    tools: ToolSet | None = None
 
 
 def choose_entry(program: ast.Program, name: str | None) -> ast.Def | None:

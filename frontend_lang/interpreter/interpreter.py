@@ -14,18 +14,13 @@ from frontend_lang.running.contexts import Appended
 from frontend_lang.running.operations import tell
 from frontend_lang.running.places import placing
 from frontend_lang.running.promises import Derived, Promise
-from frontend_lang.running.run import Run
 from frontend_lang.runtime import Role
 from frontend_lang.syntax import ast
-from frontend_lang.values import Value, text_of, type_name
+from frontend_lang.values import Value, from_python, text_of, type_name
 
 
 class Interpreter(Tools):
-    """One method per class of statement. `arguments` are the program's, for its `param`s."""
-
-    def __init__(self, run: Run, arguments: Mapping[str, object]) -> None:
-        super().__init__(run)
-        self.arguments = arguments
+    """One method per class of statement. Its inputs have the arguments of the entry."""
 
     def executors(self) -> Mapping[type, Executor]:
         """Node class -> method."""
@@ -77,19 +72,21 @@ class Interpreter(Tools):
 
     async def parameter(self, node: ast.Param | ast.Parameter, env: Env) -> Value:
         """The value of a parameter of the run: as given, else its default. Raises E0307."""
-        if node.name in self.arguments:
+        if node.name in self.inputs.arguments:
             return await self._given(node, env)
         if node.default is None:
             raise ProgramError("E0307", f"no value for parameter `{node.name}`", f"-a {node.name}=…")
         return self.types(env).fit(await self.evaluate(node.default, env), node.type, f"parameter `{node.name}`")
 
     async def _given(self, node: ast.Param | ast.Parameter, env: Env) -> Value:
-        """Without a declared type, a default that is no str says that the argument is JSON."""
-        declared = node.type
+        """Without a declared type, a default that is no str says that an argument which is a text is JSON."""
+        declared, given, what = node.type, self.inputs.arguments[node.name], f"parameter `{node.name}`"
+        if not self.inputs.texts:
+            return self.types(env).fit(from_python(given), declared, what)
         if declared is None and node.default is not None:
             kind = type_name(await self.evaluate(node.default, env))
             declared = ast.NamedType("json", span=node.span) if kind != "str" else None
-        return self.types(env).from_argument(self.arguments[node.name], declared, f"parameter `{node.name}`")
+        return self.types(env).from_argument(given, declared, what)
 
     async def _let(self, node: ast.Let, env: Env) -> None:
         env.frame.bind(node.name, await self._right_side(node.value, env, node.type, node.name))

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from frontend_lang.errors import ProgramError
+from frontend_lang.interpreter.entry import Inputs
 from frontend_lang.interpreter.frames import Env, Eventual
 from frontend_lang.modules import Module
 from frontend_lang.running.places import Placed
@@ -52,8 +53,11 @@ Executor = Callable[[Any, Env], Awaitable[Signal | None]]
 class Machine(ABC):
     """Runs nodes of any module, as `env.module` says. Layers add the node classes; the tables are made once per run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, inputs: Inputs) -> None:
         self.run = run
+        self.inputs = inputs
+        self.data = inputs.data or run.data
+        self.tools = inputs.tools or run.tools
         self._types: dict[Module, TypeSystem] = {}
         self._evaluators = self.evaluators()
         self._deferrers = self.deferrers()

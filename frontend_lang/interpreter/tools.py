@@ -60,9 +60,9 @@ class Tools(Guards):
 
     async def _call_tool(self, bound: BoundTool, arguments: Arguments, env: Env) -> Value:
         declared = bound.declaration
-        tool = self.run.tools.get(declared.name)
+        tool = self.tools.get(declared.name)
         if tool is None:
-            raise not_provided(bound, self.run.tools)
+            raise not_provided(bound, self.tools)
         home = Env(bound.module, Frame(), Context(), env.place, env.strand, env.path, env.depth)
         values = await self._fitted(declared, arguments, home)
         timeout_s = await self._timeout_s(declared, tool, home)

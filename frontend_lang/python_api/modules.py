@@ -9,24 +9,27 @@ from typing import Any
 
 from frontend_lang.api import ProgramRejected
 from frontend_lang.checking import check_source
-from frontend_lang.interpreter.entry import parameters
-from frontend_lang.interpreter.execution import Execution
+from frontend_lang.interpreter.entry import Inputs, parameters
+from frontend_lang.interpreter.execution import Execution, Here
 from frontend_lang.interpreter.tools import provided_tools
 from frontend_lang.modules import Module
-from frontend_lang.performing import RunSettings, Work, perform
+from frontend_lang.performing import RunSettings, Work
+from frontend_lang.python_api.plain import plain_value
+from frontend_lang.python_api.promises import settled
 from frontend_lang.python_api.prompts import Runnable
 from frontend_lang.python_api.runtimes import RunOptions
 from frontend_lang.python_api.scopes import Scope
-from frontend_lang.seeds import Place, request_seed
+from frontend_lang.running.run import Run
+from frontend_lang.seeds import Place
 from frontend_lang.sources import FolderSource, TextSource
 from frontend_lang.syntax import ast
 from frontend_lang.tools import HostTools, ToolSet
 
 
 class TextPrompt(Runnable[..., Any]):
-    """A def of a text program, or its top level. Text given for a parameter that is no `str` is JSON.
+    """A def of a text program, or its top level. Arguments are the values that they are.
 
-    Called within the body of a prompt it is a run of its own, on the same runtime.
+    Called within the body of a prompt it is a part of that run, with the files and tools of its own module.
     """
 
     def __init__(self, module: ProgramModule, entry: ast.Def | None) -> None:
@@ -56,16 +59,24 @@ class TextPrompt(Runnable[..., Any]):
 
     def _work(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Work:
         given = self._bound(arguments, named)
-        entry = None if self._entry is None else self._entry.name
-        return lambda run: Execution(self._module.module, run, given).finish(entry)
+        return lambda run: self._execution(run, given).finish(self._entry_name)
 
     async def _within(self, caller: Scope, place: Place, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        seed = request_seed(caller.run.seed, self.name, place)
-        settings = self._settings(RunOptions(caller.run.runtime, seed, caller.run.limits))
-        async with caller.strand.waiting():
-            result = await perform(settings, self._work(arguments, named))
-        caller.run.spend(result.usage)
-        return result.value
+        module = self._module
+        given = await settled(self._bound(arguments, named))
+        tools = provided_tools(module.module, module.tools)
+        here = Here(caller.strand, place, f"{caller.path}.{self.name}", caller.depth + 1)
+        return await self._execution(caller.run, given, module.data, tools).within(self._entry_name, here)
+
+    @property
+    def _entry_name(self) -> str | None:
+        return None if self._entry is None else self._entry.name
+
+    def _execution(
+        self, run: Run, given: Mapping[str, Any], data: TextSource | None = None, tools: ToolSet | None = None
+    ) -> Execution:
+        arguments = {name: plain_value(value) for name, value in given.items()}
+        return Execution(self._module.module, run, Inputs(arguments, False, data, tools))
 
 
 class ProgramModule:

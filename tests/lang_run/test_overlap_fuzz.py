@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from frontend_lang import Limits, ProgramError
 from frontend_lang.events import EventLog
+from frontend_lang.interpreter.entry import Inputs
 from frontend_lang.interpreter.execution import Execution
 from frontend_lang.interpreter.frames import Env
 from frontend_lang.interpreter.interpreter import Interpreter
@@ -80,8 +81,8 @@ def one_by_one(source: str) -> Came:
     """What the reference comes to."""
     runtime = ScriptedRuntime(answer)
     run = Run(runtime, 5, Limits(live_branches=1), EventLog("", None))
-    execution = Execution(Module(parsed(source)), run, {})
-    execution._interpreter = InSteps(run, {})
+    execution = Execution(Module(parsed(source)), run, Inputs({}))
+    execution._interpreter = InSteps(run, Inputs({}))
     ended = asyncio.run(execution.finish(None))
     assert runtime.live == 0
     return Came((ended.value, ended.names), Counter(runtime.prompts))
