@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 RUN_WIDE = frozenset({"E0801", "E0802", "E0804", "E0807", "E0809", "E0811"})
 """Codes that end the whole run: neither `on_error` nor `catch` takes them, since what would go on has no means to."""
@@ -55,7 +56,17 @@ class ProgramError(Exception):
             self.span, self.file, self.path = span, file, path
         return self
 
+    def __reduce__(self) -> tuple[Callable[..., ProgramError], tuple[object, ...]]:
+        """Pickled and copied with all that it says; subclasses are made in ways of their own."""
+        return _restored, (type(self), self.args, self.__dict__)
+
     def __str__(self) -> str:
         place = f" at {self.file}:{self.span.line}:{self.span.col}" if self.span else ""
         hint = f" ({self.hint})" if self.hint else ""
         return f"{self.code}{place}: {self.message}{hint}"
+
+
+def _restored(kind: type[ProgramError], arguments: tuple[Any, ...], attributes: Mapping[str, Any]) -> ProgramError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(attributes)
+    return error

@@ -183,6 +183,10 @@ class RuntimeFailure(Exception):
         self.code = code
         self.message = message
 
+    def __reduce__(self) -> tuple[type[RuntimeFailure], tuple[str, str]]:
+        """Pickled by what it was made of."""
+        return type(self), (self.code, self.message)
+
 
 class Runtime(Protocol):
     """The verbs. `release` is idempotent and cancels what runs on the context.
