@@ -16,7 +16,7 @@ from frontend_lang.syntax import ast
 
 
 def raised(call: Callable[[], Any]) -> Exception:
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - it is looked at by the test
+    with pytest.raises(Exception) as caught:
         call()
     return caught.value
 
