@@ -26,7 +26,7 @@ from frontend_lang.running.promises import Begun, Derived, Spawned, Undertakings
 from frontend_lang.running.run import Run, as_program_error, is_being_cancelled
 from frontend_lang.running.strands import Strand
 from frontend_lang.runtime import Role, Text
-from frontend_lang.values import checked_text, text_of
+from frontend_lang.values import checked_text, text_of, vote_key
 
 Gathered = Callable[[list[tuple[int, Any]]], Awaitable[Any]]
 BranchWork = Callable[[int, Where], Awaitable[Outcome]]
@@ -86,6 +86,8 @@ class RunningFork:
         self._children: list[Context] = []
         self._kept = ""
         self._waiting = iter(range(len(plan.labels)))
+        self._in_order = plan.policy == "vote" and self._on_error == "fail"
+        self._uncounted: dict[int, Outcome] = {}  # successes after a branch that has not ended
         self._running: dict[int, asyncio.Task[Any] | None] = {}
         self._failures: dict[int, ProgramError] = {}
         self._fatal: dict[int, ProgramError] = {}
@@ -143,7 +145,7 @@ class RunningFork:
             await self._until_over()
         finally:
             await end_all(workers)
-        if self._fatal:
+        if self._fatal and not self._decided_before_failing:
             raise self._fatal[min(self._fatal)]
         winner = self._policy.winner()
         losers = [child for index, child in enumerate(self._children) if winner is None or index != winner.index]
@@ -236,15 +238,31 @@ class RunningFork:
         return Where(self._children[index], strand, place, path, Undertakings())
 
     async def _succeed(self, outcome: Outcome) -> None:
-        dropped = self._policy.succeed(outcome)
+        dropped = self._count_in_order(outcome) if self._in_order else [self._policy.succeed(outcome)]
         if not self._plan.keep:
-            dropped = outcome.index
-        if dropped is not None:
-            await self._run.contexts.release([self._children[dropped]])
+            dropped = [outcome.index]
+        await self._run.contexts.release([self._children[index] for index in dropped if index is not None])
+
+    def _count_in_order(self, outcome: Outcome) -> list[int | None]:
+        """Count the votes before the first branch that has not succeeded; the branches that drop out.
+
+        Where a failure ends the fork, a vote that is decided by these alone is decided in every schedule.
+        """
+        vote_key(outcome.key)  # what cannot be counted fails here, in its own branch
+        self._uncounted[outcome.index] = outcome
+        dropped: list[int | None] = []
+        while len(self._policy.ended) in self._uncounted and not self._policy.decided:
+            dropped.append(self._policy.succeed(self._uncounted.pop(len(self._policy.ended))))
+        return dropped
+
+    @property
+    def _decided_before_failing(self) -> bool:
+        return self._in_order and self._policy.decided and not self._hopeless
 
     def _fail(self, index: int, error: ProgramError, fatal: bool = False) -> None:
         self._failures[index] = error
-        self._policy.fail(index)
+        if not self._in_order:
+            self._policy.fail(index)
         if fatal or self._on_error == "fail" or error.code in RUN_WIDE:
             self._fatal[index] = error
             self._hopeless = self._hopeless or fatal or error.code in RUN_WIDE
@@ -254,7 +272,9 @@ class RunningFork:
 
     def _check_over(self) -> None:
         """Over is a fork whose join is decided, or that has failed in a branch before which none runs any more."""
-        if self._fatal:
+        if self._decided_before_failing:
+            self._over.set()
+        elif self._fatal:
             first = min(self._fatal)
             if self._hopeless or all(index > first for index in self._running):
                 self._over.set()

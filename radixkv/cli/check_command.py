@@ -30,7 +30,7 @@ def command(files: tuple[str, ...], text: str | None, as_json: bool) -> int:
     radixkv check examples
     echo 'user: Hi' | radixkv check -
     """
-    reports = {source.file: _checked(source) for source in read_programs(files, text)}
+    reports = _without_parts({source.file: _checked(source) for source in read_programs(files, text)})
     if as_json:
         print_json(_json_form(reports))
     else:
@@ -43,6 +43,19 @@ def _checked(source: ProgramSource) -> CheckReport:
     from frontend_lang.sources import FolderSource
 
     return check_source(source.text, source.file, modules=FolderSource(source.folder))
+
+
+def _without_parts(reports: dict[str, CheckReport]) -> dict[str, CheckReport]:
+    """Leave out modules that reach for files beside their folder: they are checked with the program that imports them.
+
+    A program's imports stay within its folder, a module's within that of its program; by itself it has a smaller one.
+    """
+    imported = {file for program, report in reports.items() for file in report.sources if file != program}
+    return {
+        file: report
+        for file, report in reports.items()
+        if file not in imported or all(found.code != "E0703" for found in report.diagnostics)
+    }
 
 
 def _json_form(reports: dict[str, CheckReport]) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from frontend_lang.errors import ProgramError
     from frontend_lang.modules import Module
     from frontend_lang.sources import TextSource
+    from frontend_lang.syntax import ast
     from frontend_lang.tools import ToolSet
 
 
@@ -56,11 +57,28 @@ def planned_run(source: ProgramSource, inputs: Inputs, *, quiet: bool = False) -
     report, module = checked_program(source, inputs.entry, quiet=quiet)
     data, tools = data_folder(source, inputs.data), read_tools(inputs.tools)
     try:
-        check_arguments(parameters(module.program, choose_entry(module.program, inputs.entry)), inputs.arguments)
+        known = parameters(module.program, choose_entry(module.program, inputs.entry))
+        check_arguments(known, inputs.arguments)
+        _check_values(known, module, inputs.arguments)
         provided = provided_tools(module, tools)
     except ProgramError as error:
+        error.file = error.file or module.file
         raise program_failure(error, report.sources, exit_code=USAGE) from error
     return PlannedRun(module, inputs, data, provided, report.sources)
+
+
+def _check_values(known: Iterable[ast.Param | ast.Parameter], module: Module, arguments: Mapping[str, object]) -> None:
+    """Raises ProgramError at the parameter whose argument is no value of its type."""
+    from frontend_lang.errors import ProgramError
+    from frontend_lang.types import TypeSystem
+
+    types = TypeSystem(module)
+    for parameter in known:
+        if parameter.name in arguments and parameter.type is not None:
+            try:
+                types.from_argument(arguments[parameter.name], parameter.type, f"parameter `{parameter.name}`")
+            except ProgramError as error:
+                raise error.at(parameter.span, module.file) from None
 
 
 def checked_program(

@@ -88,3 +88,29 @@ def test_a_limit_that_is_none_is_wrong_usage(radixkv, limits: list[str], words: 
     outcome = radixkv("run", "-c", "let a = 1", *[word for limit in limits for word in ("--limit", limit)])
     assert outcome.code == 2
     assert words in outcome.err
+
+
+def test_a_folder_is_checked_with_modules_that_reach_beside_their_own(radixkv, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "main.rkv").write_text('import "a/x.rkv" as x\nreturn x.f()')
+    (tmp_path / "a" / "x.rkv").write_text('import "../b/y.rkv" as y\ndef f() -> int { return y.g() }')
+    (tmp_path / "b" / "y.rkv").write_text("def g() -> int { return 1 }")
+    outcome = radixkv("check", str(tmp_path))
+    assert outcome.code == 0, outcome.err
+    assert "main.rkv: ok" in outcome.out
+    (tmp_path / "b" / "y.rkv").write_text("def g() -> int { return nope }")
+    assert "E0301" in radixkv("check", str(tmp_path)).err
+    (tmp_path / "main.rkv").unlink()
+    assert "E0703" in radixkv("check", str(tmp_path)).err, "nothing imports it here"
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["-a", "n=abc"], "E0406"), (["-a", "n=1.5"], "E0402"), ([], "E0307")])
+def test_a_bad_argument_is_wrong_usage_and_shows_its_parameter(radixkv, tmp_path: Path, arguments, code: str) -> None:
+    program = tmp_path / "p.rkv"
+    program.write_text("# a comment\nparam n: int\nreturn n")
+    outcome = radixkv("run", str(program), *arguments, "--model", "/nowhere")
+    assert outcome.code == 2
+    assert f"error[{code}]" in outcome.err
+    assert f"{program}:2:" in outcome.err
+    assert "param n: int" in outcome.err

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frontend_lang.errors import ProgramError
 from frontend_lang.running.joins import Best, Outcome, Vote
 from frontend_lang.scripted import ScriptedRuntime
 from scripted_programs import failure_of, run_on, value_of
@@ -155,3 +157,26 @@ def test_vote_cancels_what_cannot_change_the_winner() -> None:
 
 def test_unknown_join_is_an_error() -> None:
     assert failure_of("fork 1 { } join nobody").code == "E0304"
+
+
+def outcome_of(source: str, delays: Mapping[str, float]) -> object:
+    runtime = ScriptedRuntime(
+        lambda prompt, call: "x" if prompt.endswith(("0", "1", "2")) else "y",
+        delay=lambda verb, context: delays.get(context, 0.0) if verb == "generate" else 0.0,
+    )
+    try:
+        return run_on(runtime, source).value
+    except ProgramError as error:
+        return error.code
+
+
+@pytest.mark.parametrize("failing", range(5))
+def test_a_vote_that_a_failure_would_end_has_one_outcome_in_every_schedule(failing: int) -> None:
+    """Decided by the branches before the failing one, or failed: never a matter of who is quicker."""
+    source = f'return fork 5 as i {{ "b@{{i}}"; gen a; if i == {failing} {{ fail "no" }}; yield a }} join vote'
+    orders = list(itertools.permutations(range(5)))[::7]
+    found = {
+        str(outcome_of(source, {f"c{2 + index}": 0.003 * place for index, place in enumerate(order)}))
+        for order in orders
+    }
+    assert found == {"x" if failing > 2 else "E0610"}
