@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.grammars import Grammar
-from frontend_lang.json_schemas import Schema, parsed_schema, resolved
+from frontend_lang.json_schemas import Schema, parsed_schema
 from frontend_lang.runtime import JsonSchema
 from frontend_lang.sizes import MAX_DEPTH, check_size
+from frontend_lang.types.branch_choice import Branches, item_schema, scalar_json
 from frontend_lang.values import MAX_TEXT, Value, checked_text, equal
 
-_DELETE = {0x7F: "\\u007f"}  # the one other character that the automaton wants escaped
 _CONTEXT = 20  # characters shown on either side of a fault
 
 
@@ -47,6 +46,7 @@ class _Canonical:
 
     def __init__(self, root: Schema) -> None:
         self._root = root
+        self._branches = Branches(root)
 
     def text(self, value: Value) -> str:
         """The JSON. Raises ValueError for what has none."""
@@ -56,9 +56,9 @@ class _Canonical:
         if depth > MAX_DEPTH:
             raise ProgramError("E0808", f"a value nested deeper than {MAX_DEPTH} levels")
         if isinstance(value, dict):
-            return self._object(value, self._same_level(schemas), depth)
+            return self._object(value, self._same_level(value, schemas), depth)
         if isinstance(value, list):
-            return self._array(value, self._same_level(schemas), depth)
+            return self._array(value, self._same_level(value, schemas), depth)
         return scalar_json(value)
 
     def _object(self, value: dict[str, Value], schemas: Sequence[Schema], depth: int) -> str:
@@ -71,21 +71,18 @@ class _Canonical:
         return f"{scalar_json(key)}:{self._written(value, inner, depth + 1)}"
 
     def _array(self, value: list[Value], schemas: Sequence[Schema], depth: int) -> str:
-        items = [item for schema in schemas for item in _items(schema)]
-        return "[" + ",".join(self._written(part, items, depth + 1) for part in value) + "]"
+        inner = ([item_schema(schema, index) for schema in schemas] for index in range(len(value)))
+        return "[" + ",".join(map(self._written, value, inner, repeat(depth + 1))) + "]"
 
-    def _same_level(self, schemas: Sequence[Any]) -> list[Schema]:
-        """The schemas and those that they refer to or combine, once each."""
+    def _same_level(self, value: Value, schemas: Sequence[Any]) -> list[Schema]:
+        """The schemas, what they refer to or combine, and of branches the one that the value may fit, once each."""
         found: dict[int, Schema] = {}
         pending = list(schemas)
         while pending:
             schema = pending.pop(0)
-            if not isinstance(schema, dict) or id(schema) in found:
-                continue
-            found[id(schema)] = schema
-            if "$ref" in schema:
-                pending.append(resolved(self._root, schema["$ref"]))
-            pending += [branch for key in ("allOf", "anyOf", "oneOf") for branch in schema.get(key, ())]
+            if isinstance(schema, dict) and id(schema) not in found:
+                found[id(schema)] = schema
+                pending += self._branches.of(value, schema)
         return list(found.values())
 
 
@@ -102,23 +99,3 @@ def _property(schema: Schema, key: str) -> list[Any]:
     properties = schema.get("properties", {})
     others = [*schema.get("patternProperties", {}).values(), schema.get("additionalProperties")]
     return [properties[key]] if key in properties else others
-
-
-def _items(schema: Schema) -> list[Any]:
-    items = schema.get("items")
-    return [*schema.get("prefixItems", ()), *(items if isinstance(items, list) else [items])]
-
-
-def scalar_json(value: str | float | bool | None) -> str:
-    """A scalar as the automaton spells it: numbers without exponent, whole ones without a point."""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).translate(_DELETE)
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else _fraction(value)
-    return json.dumps(value)
-
-
-def _fraction(value: float) -> str:
-    if value - value != 0:
-        raise ValueError(f"{value} has no JSON form")
-    return format(Decimal(repr(value)), "f")

@@ -117,6 +117,46 @@ def test_a_value_that_would_take_exponential_time_is_refused() -> None:
     assert caught.value.code == "E0808"
 
 
+def fit(source: str, value: Any, **module: Any) -> Any:
+    types, declared = one_type(source, **module)
+    return types.fit(value, declared, "`x`")
+
+
+def _pair(*names: str, **bounds: int) -> dict[str, object]:
+    properties = {name: {"type": "integer", **bounds} for name in names}
+    return {"type": "object", "properties": properties, "required": [*names], "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [_pair("b", "a", minimum=5), _pair("a", "b")]},
+        {"allOf": [{"anyOf": [_pair("b"), _pair("b", "a", maximum=0), _pair("a", "b")]}]},
+        {
+            "anyOf": [{"$ref": "#/$defs/ba"}, {"$ref": "#/$defs/ab"}],
+            "$defs": {"ba": _pair("b", "a", minimum=5), "ab": _pair("a", "b")},
+        },
+        {
+            "anyOf": [
+                {"type": "array"},
+                {"type": "object", "properties": {"b": {"const": 1}, "a": {}}},
+                _pair("a", "b"),
+            ]
+        },
+    ],
+)
+def test_branches_that_name_keys_in_different_orders_are_told_apart_by_their_values(schema: dict[str, object]) -> None:
+    files = {"s.json": json.dumps(schema)}
+    assert fit("schema(file='s.json')", {"b": 2, "a": 1}, schemas=files) == {"b": 2, "a": 1}
+    assert "its JSON fits up to" in misfit("schema(file='s.json')", {"b": 2, "a": "1"}, schemas=files)
+
+
+def test_each_item_of_a_schema_has_the_order_of_its_own_place() -> None:
+    items = {"type": "array", "prefixItems": [_pair("b", "a"), _pair("a", "b")], "items": _pair("b", "a")}
+    value = [{"a": 1, "b": 2}, {"b": 1, "a": 2}, {"a": 1, "b": 2}]
+    assert fit("schema(file='s.json')", value, schemas={"s.json": json.dumps(items)}) == value
+
+
 def test_schema_files_judge_values_whatever_the_order_of_keys_and_the_form_of_numbers() -> None:
     properties = {"n": {"type": "integer"}, "x": {"type": "number", "minimum": 0.001}}
     schema = json.dumps({"type": "object", "properties": properties, "required": ["n"]})
