@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from frontend_lang.python_api.promises import settled
 from frontend_lang.python_api.scopes import Scope, entered
+from frontend_lang.python_api.settling import settled
 from frontend_lang.threads import in_thread
 
 

@@ -12,7 +12,7 @@ from frontend_lang.errors import ProgramError
 from frontend_lang.python_api.failures import CallSite
 from frontend_lang.python_api.frames import Frame
 from frontend_lang.python_api.plain import plain_value
-from frontend_lang.python_api.promises import settled
+from frontend_lang.python_api.settling import settled
 from frontend_lang.running.checks import Check
 from frontend_lang.running.options import time_limit
 from frontend_lang.running.places import placing

@@ -15,10 +15,10 @@ from frontend_lang.interpreter.tools import provided_tools
 from frontend_lang.modules import Module
 from frontend_lang.performing import RunSettings, Work
 from frontend_lang.python_api.plain import plain_value
-from frontend_lang.python_api.promises import settled
 from frontend_lang.python_api.prompts import Runnable
 from frontend_lang.python_api.runtimes import RunOptions
 from frontend_lang.python_api.scopes import Scope
+from frontend_lang.python_api.settling import settled
 from frontend_lang.running.run import Run
 from frontend_lang.seeds import Place
 from frontend_lang.sources import FolderSource, TextSource

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import math
+import operator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from copy import copy, deepcopy
 from typing import Any
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.python_api.failures import unwrapped
 from frontend_lang.python_api.scopes import Scope, current_scope
 from frontend_lang.running import promises
+
+
+def _of(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that does it with the value."""
+
+    def method(self: Promise, *others: Any) -> Any:
+        return operation(self.value, *map(plain, others))
+
+    return method
+
+
+def _reflected(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that does it with the value as the right operand."""
+
+    def method(self: Promise, other: Any) -> Any:
+        return operation(other, self.value)
+
+    return method
+
+
+def _itself(value: Any) -> Any:
+    """What a pickled promise is made of."""
+    return value
 
 
 class Promise:
@@ -19,6 +45,9 @@ class Promise:
     `p.field`, `p + 1`, `for x in p`, …) is the value's own and waits for it in a sync body. In an async body say
     `await p` first: using a value that is not there raises ProgramError E0810. `p.value` is the value itself, of its
     own type, which `p` only stands for. Waiting raises what the making has raised.
+
+    `p == q` compares values, but a promise is hashed as itself: in a set, or to look something up in one or in a dict,
+    say `p.value`. A copy of a promise, and what it is pickled as, is its value.
     """
 
     __slots__ = ("_making", "_name", "_scope", "_seen")
@@ -63,95 +92,67 @@ class Promise:
         return self._wait().__await__()
 
     def __repr__(self) -> str:
+        """In a body that of the value, so that no list of promises puts anything else into a prompt; elsewhere, for
+        who debugs, how far it is.
+        """
+        if current_scope() is not None:
+            return repr(self.value)
         if self._making.done() and not self._making.failed:
             return f"<Promise {self._name}: {self._making.result()!r}>"
         return f"<Promise {self._name}: {'failed' if self._making.failed else 'not there yet'}>"
 
-    def __str__(self) -> str:
-        return str(self.value)
-
-    def __format__(self, spec: str) -> str:
-        return format(self.value, spec)
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self.value == plain(other))
-
     def __hash__(self) -> int:
-        return hash(self.value)
+        """Of the promise and not of its value, so that asyncio can wait for it: `p.value` is what keys a dict."""
+        return id(self)
 
-    def __bool__(self) -> bool:
-        return bool(self.value)
+    def __copy__(self) -> Any:
+        return copy(self.value)
 
-    def __int__(self) -> int:
-        return int(self.value)
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return deepcopy(self.value, memo)
 
-    def __index__(self) -> int:
-        return self.value.__index__()  # type: ignore[no-any-return]
-
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.value)
-
-    def __contains__(self, item: object) -> bool:
-        return plain(item) in self.value
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.value[plain(key)]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _itself, (self.value,)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.value, name)
 
-    def __lt__(self, other: Any) -> Any:
-        return self.value < plain(other)
+    def __eq__(self, other: object) -> bool:
+        return bool(self.value == plain(other))
 
-    def __le__(self, other: Any) -> Any:
-        return self.value <= plain(other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.value > plain(other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.value >= plain(other)
-
-    def __add__(self, other: Any) -> Any:
-        return self.value + plain(other)
-
-    def __radd__(self, other: Any) -> Any:
-        return other + self.value
-
-    def __sub__(self, other: Any) -> Any:
-        return self.value - plain(other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return other - self.value
-
-    def __mul__(self, other: Any) -> Any:
-        return self.value * plain(other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return other * self.value
-
-    def __truediv__(self, other: Any) -> Any:
-        return self.value / plain(other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return other / self.value
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self.value // plain(other)
-
-    def __mod__(self, other: Any) -> Any:
-        return self.value % plain(other)
-
-    def __neg__(self) -> Any:
-        return -self.value
+    __str__ = _of(str)
+    __format__ = _of(format)
+    __bool__ = _of(bool)
+    __int__ = _of(int)
+    __float__ = _of(float)
+    __complex__ = _of(complex)
+    __index__ = _of(operator.index)
+    __len__ = _of(len)
+    __iter__ = _of(iter)
+    __reversed__ = _of(reversed)
+    __contains__ = _of(operator.contains)
+    __getitem__ = _of(operator.getitem)
+    __lt__, __le__ = _of(operator.lt), _of(operator.le)
+    __gt__, __ge__ = _of(operator.gt), _of(operator.ge)
+    __add__, __radd__ = _of(operator.add), _reflected(operator.add)
+    __sub__, __rsub__ = _of(operator.sub), _reflected(operator.sub)
+    __mul__, __rmul__ = _of(operator.mul), _reflected(operator.mul)
+    __truediv__, __rtruediv__ = _of(operator.truediv), _reflected(operator.truediv)
+    __floordiv__, __rfloordiv__ = _of(operator.floordiv), _reflected(operator.floordiv)
+    __mod__, __rmod__ = _of(operator.mod), _reflected(operator.mod)
+    __divmod__, __rdivmod__ = _of(divmod), _reflected(divmod)
+    __pow__, __rpow__ = _of(pow), _reflected(pow)
+    __and__, __rand__ = _of(operator.and_), _reflected(operator.and_)
+    __or__, __ror__ = _of(operator.or_), _reflected(operator.or_)
+    __xor__, __rxor__ = _of(operator.xor), _reflected(operator.xor)
+    __lshift__, __rlshift__ = _of(operator.lshift), _reflected(operator.lshift)
+    __rshift__, __rrshift__ = _of(operator.rshift), _reflected(operator.rshift)
+    __neg__, __pos__ = _of(operator.neg), _of(operator.pos)
+    __abs__, __invert__ = _of(abs), _of(operator.invert)
+    __round__ = _of(round)
+    __trunc__, __floor__, __ceil__ = _of(math.trunc), _of(math.floor), _of(math.ceil)
 
 
 def making_of(promise: Promise) -> promises.Promise[Any]:
@@ -167,14 +168,3 @@ def is_over(promise: Promise) -> bool:
 def plain(value: Any) -> Any:
     """The value that a promise stands for; anything else as it is."""
     return value.value if isinstance(value, Promise) else value
-
-
-async def settled(value: Any) -> Any:
-    """The value with every promise in it waited for: in lists, tuples, dicts and sets, however deep."""
-    if isinstance(value, Promise):
-        return await settled(await value)
-    if type(value) in (list, tuple, set):
-        return type(value)([await settled(item) for item in value])
-    if type(value) is dict:
-        return {key: await settled(item) for key, item in value.items()}
-    return value
