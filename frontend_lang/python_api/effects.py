@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from frontend_lang.python_api.settling import settled
 from frontend_lang.running.checks import Check
 from frontend_lang.running.options import time_limit
 from frontend_lang.running.places import placing
+from frontend_lang.running.run import is_being_cancelled
 from frontend_lang.tools import Tool
 
 
@@ -32,7 +34,10 @@ async def check(frame: Frame, holds: Any, message: str, where: CallSite) -> None
 
 
 async def invoke(frame: Frame, name: str, given: Sequence[Any], named: Mapping[str, Any], where: CallSite) -> Any:
-    """Call a tool of the prompt. Raises E0301, E0307, E0402, E0704 for what the tool raises, E0803, E0811."""
+    """Call a tool of the prompt.
+
+    Raises E0301, E0307, E0402, E0803, E0811, and E0704 for what the tool raises or a result unlike its annotation.
+    """
     with placing(where.placed(frame.scope.path)):
         tool = frame.author.tools.get(name)
         if tool is None:
@@ -50,16 +55,22 @@ def _fitted(tool: Tool, given: list[Any], named: dict[str, Any]) -> dict[str, An
         takes = ", ".join(parameter.name for parameter in tool.parameters)
         raise ProgramError("E0307", f"tool `{tool.name}`: {error}", f"{tool.name}({takes})") from None
     types = {parameter.name: parameter.type for parameter in tool.parameters}
-    return {name: _converted(tool, name, value, types[name]) for name, value in bound.arguments.items()}
+    return {name: _argument(tool, name, value, types[name]) for name, value in bound.arguments.items()}
 
 
-def _converted(tool: Tool, name: str, value: Any, declared: Any) -> Any:
-    if declared is None or declared is Any:
+def _argument(tool: Tool, name: str, value: Any, declared: Any) -> Any:
+    try:
+        return _converted(value, declared)
+    except msgspec.ValidationError as error:
+        raise ProgramError("E0402", f"argument `{name}` of tool `{tool.name}`: {error}") from None
+
+
+def _converted(value: Any, declared: Any) -> Any:
+    """The value as the type that an annotation names. Raises msgspec.ValidationError."""
+    if declared is None or (declared in type(value).__mro__ and type(value) is not bool):
         return value
     try:
         return msgspec.convert(value, declared)
-    except msgspec.ValidationError as error:
-        raise ProgramError("E0402", f"argument `{name}` of tool `{tool.name}`: {error}") from None
     except TypeError:  # an annotation that says nothing about data
         return value
 
@@ -84,7 +95,16 @@ async def _told(frame: Frame, tool: Tool, arguments: Mapping[str, Any]) -> Any:
 async def _result(tool: Tool, arguments: Mapping[str, Any]) -> Any:
     async with time_limit(tool.timeout_s, f"tool `{tool.name}`"):
         try:
-            return await tool.call(arguments)
+            result = await tool.call(arguments)
+        except asyncio.CancelledError:
+            if is_being_cancelled():
+                raise
+            raise ProgramError("E0704", f"tool `{tool.name}` failed: it was cancelled") from None
         except Exception as error:
             message = str(error) or type(error).__name__
             raise ProgramError("E0704", f"tool `{tool.name}` failed: {message}") from error
+    try:
+        return _converted(result, tool.returns)
+    except msgspec.ValidationError as error:
+        message, hint = f"the result of tool `{tool.name}`: {error}", "the function must give what its annotation says"
+        raise ProgramError("E0704", message, hint) from None
