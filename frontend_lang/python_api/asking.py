@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from frontend_lang.interpreter.generation import option_texts
-from frontend_lang.python_api.failures import call_site
+from frontend_lang.python_api.failures import call_site, carrying
 from frontend_lang.python_api.frames import Frame, Named
 from frontend_lang.python_api.instructions import Gen, Select
 from frontend_lang.python_types import PythonType, value_type_of
@@ -54,8 +54,9 @@ def _accepts(gen: Gen) -> Accepts | None:
         return None
 
     async def accepts(attempt: int, value: Any, detail: GenDetail) -> bool:
-        judged = until(value)
-        return bool(await judged if isinstance(judged, Awaitable) else judged)
+        with carrying():
+            judged = until(value)
+            return bool(await judged if isinstance(judged, Awaitable) else judged)
 
     return accepts
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from frontend_lang.errors import ProgramError
+from frontend_lang.running.run import is_being_cancelled
 from frontend_lang.seeds import Place, draw_run_seed, request_seed
 
 OnError: TypeAlias = Literal["keep", "none", "drop", "fail"]
@@ -39,8 +40,8 @@ async def _work(
     for index, row in rows:
         try:
             values[index] = await one(row, index)
-        except Exception as error:
-            if on_error == "fail":
+        except (Exception, asyncio.CancelledError) as error:
+            if on_error == "fail" or (isinstance(error, asyncio.CancelledError) and is_being_cancelled()):
                 raise
             values[index] = {"keep": error, "none": None, "drop": _Dropped()}[on_error]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from frontend_lang.python_api.failures import carried
 from frontend_lang.python_api.scopes import Scope, entered
 from frontend_lang.python_api.settling import settled
 from frontend_lang.threads import in_thread
@@ -26,7 +27,7 @@ async def run_body(
         if inspect.iscoroutinefunction(inspect.unwrap(function)):
             return await settled(await call())
         try:
-            result = await in_thread(call, f"body of {scope.path}")
+            result = await in_thread(partial(carried, call), f"body of {scope.path}")
         except asyncio.CancelledError:
             scope.cancel()
             raise

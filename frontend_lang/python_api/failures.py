@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.running.places import Placed
-from frontend_lang.running.run import as_program_error
+from frontend_lang.running.run import as_program_error, is_being_cancelled
 
 _OWN = __package__
+_T = TypeVar("_T")
 
 
 class Fail(ProgramError):
@@ -22,21 +25,39 @@ class Fail(ProgramError):
 
 
 class Carried(ProgramError):
-    """An exception of a body on its way through the run; whoever waits for the body gets `original` itself."""
+    """An exception of a body on its way through the run; whoever waits for the body gets `original` itself.
 
-    def __init__(self, original: Exception) -> None:
-        super().__init__("E0701", f"{type(original).__name__}: {original}")
+    What is no Exception, such as SystemExit, ends the whole run.
+    """
+
+    def __init__(self, original: BaseException) -> None:
+        code = "E0701" if isinstance(original, Exception) else "E0801"
+        super().__init__(code, f"{type(original).__name__}: {original}")
         self.original = original
 
 
 @contextmanager
 def carrying() -> Iterator[None]:
-    """Let any exception of the block through a run."""
+    """Let any exception of the block through a run, but for the cancellation of the task that runs it."""
     try:
         yield
+    except (ProgramError, GeneratorExit):
+        raise
+    except asyncio.CancelledError as error:
+        if is_being_cancelled():
+            raise
+        raise Carried(error) from error
+    except BaseException as error:
+        raise Carried(error) from error
+
+
+def carried(function: Callable[[], _T]) -> _T:
+    """What the function gives, in a thread in which nothing but its own code cancels anything."""
+    try:
+        return function()
     except ProgramError:
         raise
-    except Exception as error:
+    except BaseException as error:
         raise Carried(error) from error
 
 
