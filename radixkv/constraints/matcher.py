@@ -10,7 +10,7 @@ import numpy as np
 from llguidance import LLMatcher
 from llguidance.numpy import fill_next_token_bitmask
 
-from radixkv.constraints.diagnosis import over_budget
+from radixkv.constraints.diagnosis import outgrown, over_budget
 from radixkv.step_plan import Continuation
 
 STEP_SECONDS: Final = 0.5  # one token's share; more ends the request
@@ -54,7 +54,7 @@ class Matcher:
             native.consume_tokens(list(forced))
         complete = native.is_stopped() or not self._look_ahead()
         if native.is_error():
-            return Continuation(error=over_budget(self._field, native.get_error()))
+            return Continuation(error=outgrown(self._field, native.get_error()))
         if complete and not native.is_accepting():
             return Continuation(error=over_budget(self._field, "it leads to where no token fits"))
         seconds = time.perf_counter() - begin

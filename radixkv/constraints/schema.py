@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from radixkv.constraints.schema_keywords import inexact, malformed, shown
 from radixkv.errors import ConstraintError, ConstraintKind
 
 MAX_DEPTH: Final = 64
+MAX_DIGITS: Final = 300  # of an integer, as many as a float has at most
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
 
 # Where schemas lie inside a schema. Anything else, `enum` and `const` above all, is data.
@@ -36,7 +38,7 @@ def schema_of(text: str) -> dict[str, Any]:
     """The schema, keys in their order. Raises ConstraintError naming line and column, or keyword and place."""
     _check_depth(text)
     try:
-        schema = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        schema = json.loads(text, parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
     except json.JSONDecodeError as error:
         raise invalid(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except ValueError as error:
@@ -100,6 +102,10 @@ def _check_keywords(schema: dict[str, Any]) -> None:
         for keyword in _PASSED_OVER:
             if keyword in inner:
                 raise unsupported(keyword, pointer, "is not supported; nothing here would enforce it")
+        for keyword, fault in malformed(inner):
+            raise invalid(f"keyword `{keyword}` at {pointer}: {fault}")
+        for keyword, number in inexact(inner):
+            raise unsupported(keyword, pointer, f"has a number beyond what is exact (2^53): {shown(number)}")
 
 
 def _check_depth(text: str) -> None:
@@ -115,6 +121,12 @@ def _check_depth(text: str) -> None:
 
 def _no_number(text: str) -> float:
     raise ValueError(f"{text} is no JSON")
+
+
+def _whole(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"the number {text[:20]}… is too large")
+    return int(text)
 
 
 def _finite(text: str) -> float:
