@@ -269,6 +269,8 @@ class _Audit:
                 place, f"a bound is a number, found {value!r}", "exclusiveMinimum and others are numbers"
             )
         _check_exact(place, value)
+        if abs(value) > MAX_WHOLE:
+            raise _unsupported(place, f"the number {value!r} is beyond 64 bits", "bounds stay within 9*10^18")
 
     def count(self, place: str, value: Any) -> None:
         """Lengths and numbers of items."""

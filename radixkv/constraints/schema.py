@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from radixkv.constraints.schema_keywords import inexact, malformed, shown
+from radixkv.constraints.schema_keywords import beyond, inexact, malformed, shown
 from radixkv.errors import ConstraintError, ConstraintKind
 
 MAX_DEPTH: Final = 64
 MAX_DIGITS: Final = 300  # of an integer, as many as a float has at most
+TOO_FAR: Final = "is too far from 0: {}; it has to be within 9*10^18"
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
 
 # Where schemas lie inside a schema. Anything else, `enum` and `const` above all, is data.
@@ -104,6 +105,8 @@ def _check_keywords(schema: dict[str, Any]) -> None:
                 raise unsupported(keyword, pointer, "is not supported; nothing here would enforce it")
         for keyword, fault in malformed(inner):
             raise invalid(f"keyword `{keyword}` at {pointer}: {fault}")
+        for keyword, number in beyond(inner):
+            raise unsupported(keyword, pointer, TOO_FAR.format(shown(number)))
         for keyword, number in inexact(inner):
             raise unsupported(keyword, pointer, f"has a number beyond what is exact (2^53): {shown(number)}")
 

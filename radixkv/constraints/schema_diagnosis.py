@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from radixkv.constraints.schema import invalid, place_of, schema_of, subschemas, unsupported
+from radixkv.constraints.schema import TOO_FAR, invalid, place_of, schema_of, subschemas, unsupported
 from radixkv.constraints.schema_keywords import BOUNDS, COUNTS, shown
 from radixkv.errors import ConstraintError, ConstraintKind
 
@@ -85,8 +85,7 @@ def _bound(schema: Schema, message: str) -> ConstraintError | None:
     for pointer, inner in subschemas(schema):
         for keyword in BOUNDS:
             if abs(inner.get(keyword, 0)) >= MAX_BOUND:
-                number = shown(inner[keyword])
-                return unsupported(keyword, pointer, f"is too far from 0: {number}; it has to be below 9*10^18")
+                return unsupported(keyword, pointer, TOO_FAR.format(shown(inner[keyword])))
     return ConstraintError(ConstraintKind.UNSUPPORTED, "json_schema", "numbers between such bounds are not supported")
 
 

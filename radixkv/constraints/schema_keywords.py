@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 EXACT: Final = 1 << 53  # beyond it llguidance rounds numbers, without a word
-MAX_64: Final = (1 << 63) - 1
+MAX_64: Final = (1 << 63) - 512  # nearer to 2^63 than to any other float
 BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+LOWER: Final = ("minimum", "exclusiveMinimum")
 COUNTS: Final = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
 _MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
@@ -29,11 +30,22 @@ def malformed(schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def inexact(schema: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Each keyword of one schema with a number that would be rounded, and the number.
 
-    Not so bounds beyond 64 bits: those of integers are taken as the end of 64 bits, others are refused.
+    Not so bounds beyond 64 bits, which are another matter.
     """
     for keyword in (*BOUNDS, "multipleOf", "const", "enum"):
         for number in _numbers(schema.get(keyword)):
             if _is_rounded(number) and (keyword not in BOUNDS or abs(number) < MAX_64):
+                yield keyword, number
+
+
+def beyond(schema: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Each bound of one schema that llguidance would take as the end of 64 bits, although it is farther out.
+
+    It may crash on some of those. An upper bound beyond the largest integer is taken rightly: none are generated there.
+    """
+    for keyword in BOUNDS:
+        for number in _numbers(schema.get(keyword)):
+            if abs(number) >= MAX_64 and (number < 0 or keyword in LOWER):
                 yield keyword, number
 
 

@@ -70,6 +70,8 @@ def test_a_keyword_is_kept(schema: object, fits: list[str], others: list[str]) -
         *[({key: {}}, "E0506", f"/{key}: the keyword {key!r}") for key in ("if", "contains", "propertyNames")],
         *[({key: {}}, "E0506", f"/{key}") for key in ("dependentRequired", "dependentSchemas", "dependencies")],
         *[({key: False}, "E0506", f"/{key}") for key in ("unevaluatedProperties", "unevaluatedItems", "nullable")],
+        ({"type": "integer", "maximum": -1e40}, "E0506", "/maximum: the number -1e+40 is beyond 64 bits"),
+        ({"items": {"minimum": 1e40, "maximum": 1e40}}, "E0506", "/items/minimum: the number 1e+40 is beyond 64 bits"),
         ({"items": {"uniqueItems": True}}, "E0506", "/items/uniqueItems"),
         ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "E0506", "'oneOf' with branches that may overlap"),
         ({"oneOf": [{"const": 1}, {"const": 1.0}]}, "E0506", "may overlap"),
