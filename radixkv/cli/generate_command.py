@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -73,15 +74,25 @@ def _constraint(regex: str | None, schema: str | None) -> Constraint | None:
 
 
 def _schema_text(given: str) -> str:
-    """JSON text as it was given, or the text of a file."""
-    if given.lstrip().startswith("{") or given.strip() in ("true", "false"):
+    """JSON text as it was given, of whatever kind, or the text of a file."""
+    if given.lstrip().startswith(("{", "[", '"')) or given.strip() in ("true", "false"):
         return given
     try:
         return Path(given).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
+        if _is_json(given):  # `3` may be a file, and else is JSON, which is told what a schema is
+            return given
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        message = f"--json-schema: {given!r} is neither a JSON object nor a file that can be read ({reason})"
+        message = f"--json-schema: {given!r} is neither JSON nor a file that can be read ({reason})"
         raise click.UsageError(message, click.get_current_context()) from error
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_options(sampling: SamplingParams, as_json: bool) -> None:

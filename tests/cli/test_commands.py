@@ -267,7 +267,10 @@ def test_generate_makes_the_text_match(radixkv, tiny, tmp_path) -> None:
         (["--regex", "(a"], "character 1"),
         (["--json-schema", '{"properties": {"a": {"not": {}}}}'], "`not` at #/properties/a"),
         (["--json-schema", '{"type":'], "line 1, column 9"),
-        (["--json-schema", "no-such-file"], "no-such-file"),
+        (["--json-schema", "no-such-file"], "'no-such-file' is neither JSON nor a file"),
+        (["--json-schema", "[1]"], "expected an object, true or false, found [1]"),
+        (["--json-schema", "3"], "expected an object, true or false, found 3"),
+        (["--json-schema", "false"], "`false` allows no value"),
         (["--regex", "a", "--json-schema", "{}"], "only one"),
     ],
 )
