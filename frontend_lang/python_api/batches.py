@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from operator import length_hint
+from typing import Any, Literal, TypeAlias, get_args
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.running.run import is_being_cancelled
@@ -18,13 +20,32 @@ class _Dropped:
     """Stands where a row has failed and leaves nothing."""
 
 
-async def batch_async(one: RowRunner, rows: Iterable[Mapping[str, Any]], width: int, on_error: OnError) -> list[Any]:
-    """Run each row; values in order. O(width) tasks; of a row that is done only the value is kept."""
-    if width < 1 or on_error not in ("keep", "none", "drop", "fail"):
-        raise ProgramError("E0401", f"batch with width={width}, on_error={on_error!r}", "see `Runnable.batch`")
+@dataclass(frozen=True)
+class BatchSettings:
+    """How many rows run at once, at most: `width`, but no more than `live`. `on_error`: see `Runnable.batch`."""
+
+    width: int
+    on_error: OnError
+    live: int
+
+    def __post_init__(self) -> None:
+        if type(self.width) is not int or self.width < 1:
+            raise ProgramError("E0401", f"batch with width={self.width!r}", "a whole number, at least 1")
+        if self.on_error not in get_args(OnError):
+            known = ", ".join(f'"{name}"' for name in get_args(OnError))
+            raise ProgramError("E0401", f"batch with on_error={self.on_error!r}", f"one of {known}")
+
+    def workers(self, rows: object) -> int:
+        """Tasks that share the rows."""
+        return min(self.width, self.live, max(1, length_hint(rows, self.width)))
+
+
+async def batch_async(one: RowRunner, rows: Iterable[Mapping[str, Any]], settings: BatchSettings) -> list[Any]:
+    """Run each row; values in order. O(workers) tasks; of a row that is done only the value is kept."""
     numbered = enumerate(rows)
     values: dict[int, Any] = {}
-    workers = [asyncio.ensure_future(_work(one, numbered, values, on_error)) for _ in range(width)]
+    count = settings.workers(rows)
+    workers = [asyncio.ensure_future(_work(one, numbered, values, settings.on_error)) for _ in range(count)]
     try:
         await asyncio.gather(*workers)
     finally:

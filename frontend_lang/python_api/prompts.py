@@ -12,7 +12,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import Event, Listener
 from frontend_lang.performing import RunSettings, Work, perform
-from frontend_lang.python_api.batches import OnError, batch_async, row_seeds
+from frontend_lang.python_api.batches import BatchSettings, OnError, batch_async, row_seeds
 from frontend_lang.python_api.failures import unwrapped
 from frontend_lang.python_api.frames import Author
 from frontend_lang.python_api.promises import Promise
@@ -93,14 +93,15 @@ class Runnable(ABC, Generic[P, T]):
         on_error: OnError = "keep",
         **options: Any,
     ) -> list[Any]:
-        """One run per row of keyword arguments, at most `width` at a time; values in the order of rows.
+        """One run per row of keyword arguments, at most `width` at a time, and no more than the limit `live_branches`;
+        values in the order of rows.
 
         A row that fails loses no other: its place holds the exception (`on_error="keep"`), None ("none"), or nothing
         ("drop"); "fail" ends the batch with it. Rows are pulled as they are needed; each draws its own seed from
         `seed`.
         """
         self._check_no_loop(".batch")
-        return asyncio.run(batch_async(self._row_runner(options), rows, width, on_error))
+        return asyncio.run(self._batch(rows, width, on_error, options))
 
     def stream(self, *args: Any, **kwargs: Any) -> Iterator[Event]:
         """Run and give each event as it happens; `run.end` has the value. Leaving the loop early cancels the run."""
@@ -145,10 +146,16 @@ class Runnable(ABC, Generic[P, T]):
         with unwrapped():
             return await perform(self._settings(options), self._work(args, named))
 
-    def _row_runner(self, options: dict[str, Any]) -> Callable[[Mapping[str, Any], int], Awaitable[Any]]:
+    async def _batch(
+        self, rows: Iterable[Mapping[str, Any]], width: int, on_error: OnError, options: dict[str, Any]
+    ) -> list[Any]:
         chosen = taken_options(options)
         if options:
             raise TypeError(f"{self.name}.batch takes no {next(iter(options))!r}: rows have the arguments")
+        settings = BatchSettings(width, on_error, (chosen.limits or Limits()).live_branches)
+        return await batch_async(self._row_runner(chosen), rows, settings)
+
+    def _row_runner(self, chosen: RunOptions) -> Callable[[Mapping[str, Any], int], Awaitable[Any]]:
         seeds = row_seeds(self.name, chosen.seed)
         settings = self._settings(chosen)
 
@@ -208,7 +215,7 @@ class AsyncFace(Generic[P, T]):
         self, rows: Iterable[Mapping[str, Any]], *, width: int = 64, on_error: OnError = "keep", **options: Any
     ) -> list[Any]:
         """See `Runnable.batch`."""
-        return await batch_async(self._runnable._row_runner(options), rows, width, on_error)
+        return await self._runnable._batch(rows, width, on_error, options)
 
     def stream(self, *args: Any, **kwargs: Any) -> AsyncIterator[Event]:
         """See `Runnable.stream`."""
