@@ -16,6 +16,7 @@ from frontend_lang.errors import ProgramError
 from frontend_lang.modules import Module
 from frontend_lang.sources import NoSource, TextSource, inner_path, refused
 from frontend_lang.syntax import ast, parse
+from frontend_lang.syntax.fragments import Fragment
 from frontend_lang.syntax.limits import MAX_SOURCE_BYTES
 
 MAX_IMPORT_DEPTH = 16  # imports of imports
@@ -27,10 +28,10 @@ _T = TypeVar("_T")
 class Linked:
     """A program and what was found while its imports were gathered.
 
-    `module` is None if the program itself does not parse. `diagnostics` has its syntax errors, what is wrong with its
-    imports, and all findings about the imported modules; the program's own check is still to be done. An import that
-    could not be read or parsed is missing from `module.imports`. `sources` is the text of each file by the name that
-    diagnostics give it.
+    `module` is None if the program itself does not parse. `diagnostics` has its syntax errors and those of what did
+    parse, what is wrong with its imports, and all findings about the imported modules; the check of a program that
+    parses is still to be done. An import that could not be read or parsed is missing from `module.imports`. `sources`
+    is the text of each file by the name that diagnostics give it.
     """
 
     module: Module | None
@@ -69,16 +70,24 @@ class _Linker:
 
     def module(self, source: str, file: _File) -> Module | None:
         """One file with all that it imports."""
+        from frontend_lang.checker import check_fragment
+
         parsed = parse(source, file.shown)
         self.sources[file.shown] = parsed.source
         self.found += parsed.diagnostics
-        if parsed.program is None:
-            return None
+        if parsed.program is not None:
+            return self._linked(parsed.program, file)
+        if parsed.fragment is not None:
+            self.found += check_fragment(self._linked(parsed.fragment.program, file, parsed.fragment), parsed.fragment)
+        return None
+
+    def _linked(self, program: ast.Program, file: _File, fragment: Fragment | None = None) -> Module:
+        sure = [node for node in _imports(program) if fragment is None or not fragment.is_doubtful(node.path.span)]
         self.open.append(file.path)
-        imports = {node.name: self._import(node, file) for node in _imports(parsed.program)}
+        imports = {node.name: self._import(node, file) for node in sure}
         self.open.pop()
         linked = {name: module for name, module in imports.items() if module is not None}
-        return Module(parsed.program, linked, self._schemas(parsed.program, file))
+        return Module(program, linked, self._schemas(program, file))
 
     def _reporting(self, file: _File, span: ast.Span, attempt: Callable[[], _T | None]) -> _T | None:
         """What the attempt gives; a ProgramError is reported at the span."""

@@ -13,8 +13,9 @@ from frontend_lang.checker.types import check_types
 from frontend_lang.diagnostics import Diagnostic
 from frontend_lang.modules import Module
 from frontend_lang.syntax import ast
+from frontend_lang.syntax.fragments import Fragment
 
-__all__ = ["check", "worst_case"]
+__all__ = ["check", "check_fragment", "worst_case"]
 
 
 def check(
@@ -27,13 +28,23 @@ def check(
     a bare expression is an echo.
     """
     module = source if isinstance(source, Module) else Module(source)
-    program = module.program
-    report = Report(program)
+    report = Report(module.program)
+    _check_everywhere(module, report, interactive=interactive)
+    if runnable or entry is not None:
+        check_entry(module.program, entry, report)
+    return report.sorted()
+
+
+def check_fragment(module: Module, fragment: Fragment) -> list[Diagnostic]:
+    """Errors in what is left of a file that does not parse, in source order; `module` is the fragment's program."""
+    report = Report(module.program, fragment)
+    _check_everywhere(module, report)
+    return report.sorted()
+
+
+def _check_everywhere(module: Module, report: Report, *, interactive: bool = False) -> None:
     Resolver(module, report, interactive=interactive).run()
-    check_options(program, report)
+    check_options(module.program, report)
     check_types(module, report)
     check_literals(module, report)
-    check_layout(program, report, interactive=interactive)
-    if runnable or entry is not None:
-        check_entry(program, entry, report)
-    return report.sorted()
+    check_layout(module.program, report, interactive=interactive)

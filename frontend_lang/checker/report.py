@@ -7,20 +7,24 @@ from collections.abc import Iterable
 
 from frontend_lang.diagnostics import Diagnostic, diagnose
 from frontend_lang.syntax import ast
+from frontend_lang.syntax.fragments import Fragment
 
 _MISREAD = ("E0203", "E0205")
+_OF_PLACES = ("E0206", "E0310", "E0311", "E0312", "E0314", "E0316")  # what opens the place may be what is missing
 
 
 class Report:
-    """Findings about one program."""
+    """Findings about one program. Of a fragment only errors count, and those that are not due to what is missing."""
 
-    def __init__(self, program: ast.Program) -> None:
+    def __init__(self, program: ast.Program, fragment: Fragment | None = None) -> None:
         self._file = program.file
+        self._fragment = fragment
         self._found: list[Diagnostic] = []
 
     def add(self, code: str, span: ast.Span, message: str, hint: str | None = None) -> None:
         """Note a finding."""
-        self._found.append(diagnose(code, message, span, self._file, hint))
+        if self._fragment is None or _is_sure(code, span, self._fragment):
+            self._found.append(diagnose(code, message, span, self._file, hint))
 
     def sorted(self) -> list[Diagnostic]:
         """All findings in source order.
@@ -34,6 +38,10 @@ class Report:
             if item.code in _MISREAD:
                 mistyped.setdefault(item.line, item.col)
         return [item for item in found if item.line not in mistyped or _precedes(item, mistyped[item.line])]
+
+
+def _is_sure(code: str, span: ast.Span, fragment: Fragment) -> bool:
+    return not (code.startswith("W") or code in _OF_PLACES or fragment.is_doubtful(span))
 
 
 def _precedes(item: Diagnostic, col: int) -> bool:

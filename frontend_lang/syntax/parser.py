@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from frontend_lang.diagnostics import Diagnostic, diagnose
 from frontend_lang.syntax import ast
+from frontend_lang.syntax.fragments import Fragment, pruned
 from frontend_lang.syntax.limits import MAX_ERRORS, MAX_NESTING, MAX_SOURCE_BYTES
 from frontend_lang.syntax.positions import LineTable, Problem
 from frontend_lang.syntax.text import Hole
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from lark import Lark
 
     from frontend_lang.syntax.build_expressions import ParseTree
+    from frontend_lang.syntax.recovery import Range, Recovery
 
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -26,7 +28,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class ParseResult:
-    """`program` is None exactly if there is an error among the diagnostics.
+    """`program` is None exactly if there is an error among the diagnostics; `fragment` may then have what did parse.
 
     `incomplete`: the source ends inside something open, so a console should ask for more lines. `source` is what the
     diagnostics' positions refer to.
@@ -36,6 +38,7 @@ class ParseResult:
     diagnostics: tuple[Diagnostic, ...]
     source: str
     incomplete: bool = False
+    fragment: Fragment | None = None
 
 
 def parse(source: str, file: str = "<string>") -> ParseResult:
@@ -74,12 +77,16 @@ class _Parse:
         self._file = file
         self._lines = LineTable(source)
         self._diagnostics: list[Diagnostic] = []
+        self._lost: list[Range] = []
         self._incomplete = False
 
     def run(self) -> ParseResult:
         program = self._program() if self._is_acceptable() else None
         found = sorted(self._diagnostics, key=lambda diagnostic: (diagnostic.line, diagnostic.col))[:MAX_ERRORS]
-        return ParseResult(None if found else program, tuple(found), self._source, self._incomplete)
+        if program is None or not found:
+            return ParseResult(program, tuple(found), self._source, self._incomplete)
+        fragment = Fragment(program, tuple(self._lost))
+        return ParseResult(None, tuple(found), self._source, self._incomplete, fragment)
 
     def _is_acceptable(self) -> bool:
         surrogate = _SURROGATE.search(self._source)
@@ -94,12 +101,14 @@ class _Parse:
     def _report(self, problem: Problem) -> None:
         span = self._lines.span(problem.start, problem.end)
         self._diagnostics.append(diagnose(problem.code, problem.message, span, self._file, problem.hint))
+        self._lost.append((problem.start, problem.end))
 
     def _program(self) -> ast.Program | None:
+        """The program, or what did parse of it."""
         from frontend_lang.syntax.build_expressions import TooDeep
         from frontend_lang.syntax.build_statements import Builder
 
-        tree = self._tree(Hole(0, len(self._source)), "start", MAX_ERRORS)
+        tree = self._statements()
         if tree is None:
             return None
         builder = Builder(self._source, self._lines, self._expression)
@@ -119,21 +128,35 @@ class _Parse:
             message, hint = "`@{}` is empty", "write an expression in it, or @@{ for the characters @{"
             self._report(Problem("E0201", hole.start - 2, hole.end + 1, message, hint))
             return None
-        return self._tree(hole, "expr", 1)
+        recovery = self._recovery(hole, max_problems=1, of_statements=False)
+        tree = self._tree(hole, "expr", recovery)
+        return None if recovery.problems else tree
 
-    def _tree(self, part: Hole, start: str, max_problems: int) -> ParseTree | None:
+    def _statements(self) -> ParseTree | None:
+        """The tree of the whole source, of what did parse where there are problems."""
+        whole = Hole(0, len(self._source))
+        recovery = self._recovery(whole, max_problems=MAX_ERRORS, of_statements=True)
+        tree = self._tree(whole, "start", recovery) or recovery.salvaged
+        self._incomplete = recovery.incomplete
+        if recovery.problems and tree is not None:
+            self._lost = pruned(tree, [*self._lost, *recovery.lost])
+        return tree
+
+    def _recovery(self, part: Hole, *, max_problems: int, of_statements: bool) -> Recovery:
+        from frontend_lang.syntax.messages import Explainer
+        from frontend_lang.syntax.recovery import Recovery
+
+        explainer = Explainer(grammar(), self._source, part.end)
+        return Recovery(explainer, self._source, max_problems, of_statements=of_statements)
+
+    def _tree(self, part: Hole, start: str, recovery: Recovery) -> ParseTree | None:
         """Parse `source[part.start:part.end]`; problems are reported here."""
         from lark import TextSlice
         from lark.exceptions import UnexpectedInput
 
-        from frontend_lang.syntax.messages import Explainer
-        from frontend_lang.syntax.recovery import Recovery
-
-        recovery = Recovery(Explainer(grammar(), self._source, part.end), self._source, max_problems)
         tree = None
         with contextlib.suppress(UnexpectedInput):  # what recovery could not go on after, it has noted
             tree = grammar().parse(TextSlice(self._source, part.start, part.end), start, on_error=recovery)
         for problem in recovery.problems:
             self._report(problem)
-        self._incomplete = self._incomplete or (start == "start" and recovery.incomplete)
-        return None if recovery.problems else tree
+        return tree
