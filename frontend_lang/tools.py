@@ -72,7 +72,7 @@ def tool(
     """Make a function a tool: `@tool`, or `@tool(name="wiki", timeout_s=10)`.
 
     Name, description and types are the function's unless said otherwise. Raises TypeError for a function that a program
-    cannot call: one with positional-only or `*` parameters, or without a name.
+    cannot call: one with positional-only or `*` parameters, a generator, or one without a name.
     """
     if function is None:
         return lambda decorated: tool_of(decorated, name, timeout_s)
@@ -90,6 +90,7 @@ def tool_of(function: ToolFunction, name: str | None = None, timeout_s: float | 
     name = name or str(getattr(function, "__name__", ""))
     if not name.isidentifier():
         raise TypeError(f"a tool needs a name that programs can write, found {name!r}: give @tool(name=…)")
+    refuse_generator(function, f"tool {name}")
     hints = _hints(function)
     parameters = tuple(_parameter(item, hints, name) for item in inspect.signature(function).parameters.values())
     return Tool(name, inspect.getdoc(function) or "", parameters, hints.get("return"), function, timeout_s)
@@ -125,6 +126,12 @@ class ToolSet:
     def get(self, name: str) -> Tool | None:
         """The tool of this name."""
         return self._tools.get(name)
+
+
+def refuse_generator(function: Callable[..., Any], what: str) -> None:
+    """Raise TypeError for a function with `yield`: text programs say that, in Python it would make a generator."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"{what} is a generator function: `return` its value, do not `yield` it")
 
 
 HostTools: TypeAlias = "ToolSet | Mapping[str, ToolFunction] | Sequence[Tool | ToolFunction]"

@@ -17,6 +17,7 @@ from frontend_lang.running.branching import ForkPlan, begin_fork
 from frontend_lang.running.joins import Outcome
 from frontend_lang.running.operations import Where
 from frontend_lang.running.options import ForkSettings
+from frontend_lang.tools import refuse_generator
 from frontend_lang.values import Value
 
 if TYPE_CHECKING:
@@ -28,11 +29,14 @@ StateOf: TypeAlias = "Callable[[Frame], Any]"
 
 @dataclass(frozen=True)
 class Branch:
-    """What one branch calls, with what besides its context."""
+    """What one branch calls, with what besides its context. Raises TypeError for a generator function."""
 
     label: str
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        refuse_generator(self.function, "a branch")
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,10 @@ class _Join:
     made: Callable[[list[tuple[int, Any]]], Awaitable[Any]]
     keep: bool = False
     key: Key | None = None
+
+    def __post_init__(self) -> None:
+        if self.key is not None:
+            refuse_generator(self.key, f"the key of `{self.policy}`")
 
 
 class Forking:
@@ -107,6 +115,7 @@ class Forking:
 
     def join(self, function: Callable[[Any], Any] | Runnable[Any, Any], *, keep: bool = False) -> Any:
         """What a function or prompt makes of the list of all values, or of the dict of named arms."""
+        refuse_generator(function, "what joins the branches")
 
         async def made(values: list[tuple[int, Any]]) -> Any:
             strand = self._frame.scope.run.strand(self._frame.scope.strand)

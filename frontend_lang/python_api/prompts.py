@@ -26,7 +26,7 @@ from frontend_lang.running.limits import Limits
 from frontend_lang.running.promises import Spawned
 from frontend_lang.runtime import Runtime
 from frontend_lang.seeds import Place
-from frontend_lang.tools import HostTools, ToolSet
+from frontend_lang.tools import HostTools, ToolSet, refuse_generator
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -236,6 +236,7 @@ class Prompt(Runnable[P, T]):
         self.__name__ = self.name
         self.__doc__ = inspect.getdoc(function)
         self.__module__ = function.__module__
+        refuse_generator(function, f"prompt {self.name}")
         self.author = Author(self.name, ToolSet.of(tools))
         first, *rest = inspect.signature(function).parameters.values() or (None,)
         reserved = [item.name for item in rest if item is not None and item.name in RUN_OPTIONS]
@@ -271,7 +272,7 @@ def prompt(function: Callable[..., Any] | None = None, /, *, name: str | None = 
     """Make a function a prompt: `@prompt`, or `@prompt(tools=[wiki])`. Its body may be sync or async.
 
     `name` begins the sites that seeds are drawn from; `tools` are what the body may `invoke`.
-    Raises TypeError for a function without a context, or with a parameter that is named as a run option.
+    Raises TypeError for a generator, for a function without a context, or with a parameter named as a run option.
     """
     maker = PromptMaker(name, tools)
     return maker if function is None else maker(function)
