@@ -116,6 +116,24 @@ def leads(doc: Doc) -> bool:
             return False
 
 
+def leading_comments(doc: Doc) -> tuple[Doc, Doc]:
+    """The comments before the first word as notes, and the document without them. The document leads with a comment."""
+    match doc:
+        case Word():
+            return Notes(doc.comments), Word(doc.text)
+        case Parts():
+            notes, first = leading_comments(doc.parts[0])
+            return notes, Parts((first, *doc.parts[1:]), False, doc.must_break)
+        case Indent():
+            notes, body = leading_comments(doc.body)
+            return notes, Indent(body, doc.by)
+        case Group():
+            notes, body = leading_comments(doc.body)
+            return notes, Group(body, doc.broken)
+        case _:
+            return doc, Either("", "")
+
+
 def _must_break(doc: Doc) -> bool:
     match doc:
         case Group():

@@ -7,7 +7,19 @@ from typing import cast
 
 from lark import Token, Tree
 
-from frontend_lang.formatting.documents import COMMA, SPACE, Break, Doc, Either, Indent, Notes, concat, group
+from frontend_lang.formatting.documents import (
+    COMMA,
+    SPACE,
+    Break,
+    Doc,
+    Either,
+    Indent,
+    Notes,
+    concat,
+    group,
+    leading_comments,
+    leads,
+)
 from frontend_lang.formatting.expressions import INDENT, Child, ExpressionLayout, Handler, ParseTree, is_literal
 from frontend_lang.syntax.words import KEYWORDS
 
@@ -63,7 +75,7 @@ class StatementLayout(ExpressionLayout):
         parts: list[Doc] = []
         for child in children:
             parts += [SPACE] if parts else []
-            parts.append(self._block(child) if _is_block(child) else self.visit(child))
+            parts += [self._block(child)] if _is_block(child) else _level(self.visit(child))
         return group(*parts, broken=any(map(self._spans_lines, filter(_is_block, children))))
 
     def _options(self, tree: ParseTree) -> Doc:
@@ -120,13 +132,18 @@ class StatementLayout(ExpressionLayout):
         end = next(index for index, child in enumerate(arms) if isinstance(child, Token))
         first = self.visit(keyword)
         braces = self._braces(opener, arms[:end], arms[end], "")
-        join = [SPACE, self.sequence(arms[end + 1 :])] if end + 1 < len(arms) else []
+        join = [SPACE, *_level(self.sequence(arms[end + 1 :]))] if end + 1 < len(arms) else []
         broken = self._spans_lines(Tree("block", [opener, arms[end]]))
         return concat([first, SPACE, group(braces, *join, broken=broken)])
 
     def _spans_lines(self, block: Child) -> bool:
         opener, *_, closer = cast("ParseTree", block).children
         return self.gaps.spans_lines(cast("Token", opener).end_pos or 0, cast("Token", closer).start_pos or 0)
+
+
+def _level(word: Doc) -> Sequence[Doc]:
+    """What follows a block (`elif`, `catch`, `join`), with the comments before it on the level of the block."""
+    return leading_comments(word) if leads(word) else [word]
 
 
 def _is_clause(child: Child) -> bool:

@@ -151,6 +151,13 @@ def test_a_comment_after_an_item_comes_after_its_comma():
     formats("let a = [1 # one\n, 2 # two\n]", "let a = [\n  1,  # one\n  2,  # two\n]\n")
 
 
+def test_comments_between_the_parts_of_a_statement_are_on_its_level():
+    source = "if a {\n  text b\n}  # why\n# one\nelif c {\n  text d\n}\n# other\nelse {\n  text e\n}\n"
+    assert assert_formats(source) == source
+    formats("try { f() }\n # x\ncatch e { }", "try {\n  f()\n}\n# x\ncatch e {}\n")
+    formats("fork { a { } }\n # x\njoin pick", "fork {\n  a {}\n}\n# x\njoin pick\n")
+
+
 def test_comments_of_a_program_without_statements_stay():
     formats("#!shebang \n\n\n\n# x", "#!shebang\n\n# x\n")
     formats("", "")
