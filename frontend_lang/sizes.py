@@ -64,7 +64,7 @@ class Sizes:
     def _sum(self, node: list[object] | dict[str, object], inner: list[list[object] | dict[str, object]]) -> Size:
         sizes = [self._known[id(part)] for part in inner]
         texts = sum(len(part) for part in _parts(node) if isinstance(part, str))
-        keys = sum(map(len, node)) if isinstance(node, dict) else 0
+        keys = sum(len(key) for key in node if isinstance(key, str)) if isinstance(node, dict) else 0
         return Size(
             1 + len(node) - len(inner) + sum(size.parts for size in sizes),
             texts + keys + sum(size.characters for size in sizes),

@@ -237,7 +237,7 @@ class _Shown:
     def _inner(self, value: list[Value] | dict[str, Value], depth: int) -> Value:
         if isinstance(value, list):
             return [self.shown(item, depth + 1) for item in value]
-        return {key: self.shown(item, depth + 1) for key, item in value.items()}
+        return {str(key): self.shown(item, depth + 1) for key, item in value.items()}  # a host's may be no text
 
     def _words(self, value: Value) -> str:
         return f"a {type_name(value)} {self._sizes.of(value).excess or 'that is too large to be shown here'}"

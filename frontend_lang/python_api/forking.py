@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from frontend_lang.builtins import BUILTINS
+from frontend_lang.errors import ProgramError
 from frontend_lang.python_api.bodies import run_body
 from frontend_lang.python_api.failures import CallSite, carrying
 from frontend_lang.python_api.frames import Frame
@@ -18,6 +19,7 @@ from frontend_lang.running.joins import Outcome
 from frontend_lang.running.operations import Where
 from frontend_lang.running.options import ForkSettings
 from frontend_lang.tools import refuse_generator
+from frontend_lang.types.words import shortened
 from frontend_lang.values import Value
 
 if TYPE_CHECKING:
@@ -29,19 +31,27 @@ StateOf: TypeAlias = "Callable[[Frame], Any]"
 
 @dataclass(frozen=True)
 class Branch:
-    """What one branch calls, with what besides its context. Raises TypeError for a generator function."""
+    """What one branch calls, with what besides its context, and its key in a record: its index, item or arm.
 
-    label: str
+    Raises TypeError for a generator function.
+    """
+
+    key: Any
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         refuse_generator(self.function, "a branch")
 
+    @property
+    def label(self) -> str:
+        """Its name in paths."""
+        return str(self.key)
+
 
 @dataclass(frozen=True)
 class Branches:
-    """The branches of a fork: `labelled` ones (arms, items that are texts) have names of their own."""
+    """The branches of a fork: named `arms`, or numbered ones."""
 
     each: Sequence[Branch]
     arms: bool
@@ -106,12 +116,12 @@ class Forking:
         return self._begin(_Join("concat", joined, keep))
 
     def record(self, *, keep: bool = False) -> Any:
-        """A dict: item or arm -> value. Needs `fork_over` or named arms."""
+        """A dict: item of `fork_over`, arm, or index of `fork(n, …)` -> value; without the branches that were dropped.
 
-        async def by_label(values: list[tuple[int, Any]]) -> dict[str, Any]:
-            return {self._branches.each[index].label: value for index, value in values}
-
-        return self._begin(_Join("record", by_label, keep))
+        Raises ProgramError for items that are equal (E0401) or cannot be keys of a dict (E0402).
+        """
+        _check_keys(self._branches.each)
+        return self._begin(_Join("record", self._by_key, keep))
 
     def join(self, function: Callable[[Any], Any] | Runnable[Any, Any], *, keep: bool = False) -> Any:
         """What a function or prompt makes of the list of all values, or of the dict of named arms."""
@@ -126,9 +136,10 @@ class Forking:
         return self._begin(_Join("join", made, keep))
 
     async def _together(self, values: list[tuple[int, Any]]) -> Any:
-        if self._branches.arms:
-            return {self._branches.each[index].label: value for index, value in values}
-        return [value for _, value in values]
+        return await self._by_key(values) if self._branches.arms else [value for _, value in values]
+
+    async def _by_key(self, values: list[tuple[int, Any]]) -> dict[Any, Any]:
+        return {self._branches.each[index].key: value for index, value in values}
 
     def _begin(self, join: _Join) -> Promise:
         self.joined = True
@@ -176,3 +187,19 @@ class Forking:
 def _scope_of(parent: Frame, where: Where) -> Scope:
     """The scope of a body that runs elsewhere in the same run."""
     return Scope(parent.scope.run, where.strand, where.place, where.path, parent.scope.depth, where.begun)
+
+
+def _check_keys(each: Sequence[Branch]) -> None:
+    seen = set[Any]()
+    for branch in each:
+        shown = shortened(repr(branch.key), 60)
+        try:
+            if branch.key in seen:
+                message = f"`record` of a fork over items of which two are {shown}"
+                raise ProgramError("E0401", message, "fork over different items, or join with `all`, a list")
+            seen.add(branch.key)
+        except TypeError:
+            message = (
+                f"`record` of a fork over {shown}, a {type(branch.key).__name__}, which cannot be the key of a dict"
+            )
+            raise ProgramError("E0402", message, "join with `all`, a list") from None

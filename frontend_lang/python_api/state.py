@@ -16,7 +16,7 @@ from frontend_lang.python_api.forking import Branch, Branches, Forking
 from frontend_lang.python_api.frames import Frame
 from frontend_lang.python_api.instructions import Gen, Select
 from frontend_lang.python_api.plain import plain_value
-from frontend_lang.python_api.promises import Promise, making_of
+from frontend_lang.python_api.promises import Promise, making_of, plain
 from frontend_lang.python_api.scopes import current_scope
 from frontend_lang.running.contexts import Appended
 from frontend_lang.running.details import GenDetail
@@ -120,7 +120,7 @@ class State:
         if branch is None or n < 0:
             raise ProgramError("E0402", "`fork` needs a count that is not negative and a function", "s.fork(3, branch)")
         numbered = _takes_two(branch)
-        each = [Branch(str(index), branch, (index,) if numbered else ()) for index in range(n)]
+        each = [Branch(index, branch, (index,) if numbered else ()) for index in range(n)]
         return self._fork(each, options, defaults)
 
     def fork_over(
@@ -135,7 +135,7 @@ class State:
     ) -> Forking:
         """One branch per item, `branch(b, item)`; otherwise as `fork`."""
         options: dict[str, Value] = {"width": width, "timeout": timeout, "on_error": on_error}
-        return self._fork([Branch(str(item), branch, (item,)) for item in items], options, defaults)
+        return self._fork([Branch(plain(item), branch, (item,)) for item in items], options, defaults)
 
     def use(self, prompt: Prompt[P, Any], *args: P.args, **kwargs: P.kwargs) -> Any:
         """Run a prompt's body in this context: what it returns, of an async one a coroutine. Its names are its own."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from enum import Enum
 from typing import Any
 
 import pytest
 
-from frontend_lang import Limits, ProgramError, ScriptedRuntime, State, gen, prompt, select
+from frontend_lang import Event, Limits, ProgramError, ScriptedRuntime, State, gen, prompt, select
 from frontend_lang.scripted import ScriptedCall
 
 
@@ -45,11 +47,68 @@ def over(items: list[str], join: Any, **options: Any) -> Any:
         (lambda fork: fork.best(len), "<yy>"),
         (lambda fork: fork.concat("-"), "<x>-<yy>-<x>"),
         (lambda fork: fork.join(sorted), ["<x>", "<x>", "<yy>"]),
-        (lambda fork: fork.record(), {"x": "<x>", "yy": "<yy>"}),
     ],
 )
 def test_joins(join: Any, value: Any) -> None:
     assert over(["x", "yy", "x"], join) == value
+
+
+class Side(Enum):
+    """Items that are no texts."""
+
+    PRO = "pro"
+    CON = "con"
+
+
+@pytest.mark.parametrize("items", [["x", "yy"], [1, 2.5], [(1, "a"), (2, "b")], list(Side), [None, True], []])
+def test_a_record_has_the_items_as_keys(items: list[Any]) -> None:
+    events: list[Event] = []
+
+    def body(s: State) -> Any:
+        return s.fork_over(items, lambda b, item: [item]).record()
+
+    assert run(body, on_event=events.append) == {item: [item] for item in items}
+    assert json.loads(json.dumps([event.to_dict() for event in events]))[-1]["value"].keys() == set(map(str, items))
+
+
+def test_a_record_of_a_count_has_indexes_and_lacks_what_was_dropped() -> None:
+    def body(s: State) -> Any:
+        return s.fork(3, lambda b, index: 6 // (index - 1), on_error="drop").record()
+
+    assert run(body) == {0: -6, 2: 6}
+
+
+def test_items_that_are_promises_are_their_values_in_a_record() -> None:
+    def body(s: State) -> Any:
+        s += gen("a")
+        return s.fork_over([s["a"]], lambda b, item: item + "!").record()["x"]
+
+    assert run(body, ["x"]) == "x!"
+
+
+@pytest.mark.parametrize(
+    ("items", "code", "words"),
+    [
+        (["x", "yy", "x"], "E0401", "two are 'x'"),
+        ([1, 1.0], "E0401", "two are 1.0"),
+        ([["a"]], "E0402", "['a'], a list"),
+        ([{"k": 1}, {"k": 2}], "E0402", "{'k': 1}, a dict"),
+    ],
+)
+def test_a_record_of_items_that_cannot_be_its_keys_is_refused_before_it_begins(
+    items: list[Any], code: str, words: str
+) -> None:
+    begun: list[Any] = []
+
+    def body(s: State) -> Any:
+        forking = s.fork_over(items, lambda b, item: begun.append(item))
+        with pytest.raises(ProgramError) as caught:
+            forking.record()
+        assert (caught.value.code, words in caught.value.message, begun) == (code, True, [])
+        assert "`all`" in (caught.value.hint or "")
+        return forking.join(len)
+
+    assert run(body) == len(items)
 
 
 def test_first_takes_the_fastest_and_releases_the_others() -> None:
