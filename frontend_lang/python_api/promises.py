@@ -46,8 +46,8 @@ class Promise:
     `await p` first: using a value that is not there raises ProgramError E0810. `p.value` is the value itself, of its
     own type, which `p` only stands for. Waiting raises what the making has raised.
 
-    `p == q` compares values, but a promise is hashed as itself: in a set, or to look something up in one or in a dict,
-    say `p.value`. A copy of a promise, and what it is pickled as, is its value.
+    In an async body a promise is hashed as itself, so that asyncio can wait for several: to look one up in a set or a
+    dict, say `p.value`. A copy of a promise, and what it is pickled as, is its value.
     """
 
     __slots__ = ("_making", "_name", "_scope", "_seen")
@@ -102,8 +102,8 @@ class Promise:
         return f"<Promise {self._name}: {'failed' if self._making.failed else 'not there yet'}>"
 
     def __hash__(self) -> int:
-        """Of the promise and not of its value, so that asyncio can wait for it: `p.value` is what keys a dict."""
-        return id(self)
+        """Of the value in a sync body; on the event loop of the promise, since asyncio keys what it waits for."""
+        return id(self) if (current_scope() or self._scope).on_loop else hash(self.value)
 
     def __copy__(self) -> Any:
         return copy(self.value)

@@ -36,6 +36,14 @@ def test_gather_waits_for_promises() -> None:
     assert run(body, ["x", "x"]) == [["x", "x", "x"], True]
 
 
+def test_a_sync_body_finds_promises_in_sets_and_dicts() -> None:
+    def body(s: State) -> Any:
+        s += gen("a")
+        return s["a"] in {"x"}, {"x": 1}[s["a"]], {s["a"]: 2}["x"]
+
+    assert run(body, ["x"]) == (True, 1, 2)
+
+
 NUMBERS: dict[str, Callable[[Any], Any]] = {
     "round": round,
     "round to tens": lambda n: round(n, -1),
