@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import EventLog, Listener
+from frontend_lang.host_arguments import check_run_arguments
 from frontend_lang.interpreter.execution import Ended
 from frontend_lang.result import RunResult, Timing
 from frontend_lang.running.limits import Limits
 from frontend_lang.running.run import Run, usage_record
 from frontend_lang.runtime import Runtime
-from frontend_lang.seeds import MAX_SEED, draw_run_seed
+from frontend_lang.seeds import draw_run_seed
 from frontend_lang.sources import TextSource
 from frontend_lang.tools import ToolSet
 from frontend_lang.values import to_json_safe
@@ -24,7 +25,7 @@ Work = Callable[[Run], Awaitable[Ended]]
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What a run is given by its host: see `frontend_lang.run_async`."""
+    """What a run is given by its host: see `frontend_lang.run_async`. Raises TypeError, E0401."""
 
     runtime: Runtime
     seed: int | None = None
@@ -33,10 +34,15 @@ class RunSettings:
     data: TextSource | None = None
     tools: ToolSet | None = None
 
+    def __post_init__(self) -> None:
+        check_run_arguments(
+            runtime=self.runtime, seed=self.seed, limits=self.limits, on_event=self.on_event, data=self.data
+        )
+
 
 async def perform(settings: RunSettings, work: Work) -> RunResult:
     """Do the work as a run of its own. Raises what the work raises; a ProgramError is told to the listener too."""
-    seed = _checked_seed(settings.seed)
+    seed = draw_run_seed() if settings.seed is None else settings.seed
     events = EventLog(uuid.uuid4().hex[:12], settings.on_event)
     run = Run(settings.runtime, seed, settings.limits or Limits(), events, settings.data, settings.tools)
     _announce(events, settings.runtime, seed)
@@ -46,14 +52,6 @@ async def perform(settings: RunSettings, work: Work) -> RunResult:
         _report(events, error)
         raise
     return _result(ended, run)
-
-
-def _checked_seed(seed: int | None) -> int:
-    if seed is None:
-        return draw_run_seed()
-    if 0 <= seed <= MAX_SEED:
-        return seed
-    raise ProgramError("E0401", f"seed={seed}", "a seed is 0 to 2**63-1")
 
 
 def _announce(events: EventLog, runtime: Runtime, seed: int) -> None:

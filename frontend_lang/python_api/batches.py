@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import length_hint
 from typing import Any, Literal, TypeAlias, get_args
@@ -38,6 +38,21 @@ class BatchSettings:
     def workers(self, rows: object) -> int:
         """Tasks that share the rows."""
         return min(self.width, self.live, max(1, length_hint(rows, self.width)))
+
+
+def checked_rows(rows: Any) -> Iterable[Any]:
+    """The rows, if they are some. Raises TypeError."""
+    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+        hint = "[row async for row in rows]" if isinstance(rows, AsyncIterable) else 'f.batch([{"name": value}, …])'
+        raise TypeError(f"batch of {rows!r:.60}, expected a list, or another iterable, of keyword arguments: {hint}")
+    return rows
+
+
+def checked_row(row: Any, index: int) -> Mapping[str, Any]:
+    """The row, if it is keyword arguments. Raises TypeError."""
+    if isinstance(row, Mapping) and all(isinstance(name, str) for name in row):
+        return row
+    raise TypeError(f'row {index} of the batch is {row!r:.60}, expected keyword arguments: {{"name": value}}')
 
 
 async def batch_async(one: RowRunner, rows: Iterable[Mapping[str, Any]], settings: BatchSettings) -> list[Any]:

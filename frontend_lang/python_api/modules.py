@@ -54,7 +54,8 @@ class TextPrompt(Runnable[..., Any]):
 
     def _settings(self, options: RunOptions) -> RunSettings:
         module = self._module
-        data, tools = options.data or module.data, provided_tools(module.module, module.tools)
+        data = module.data if options.data is None else options.data
+        tools = provided_tools(module.module, module.tools)
         return RunSettings(options.chosen_runtime, options.seed, options.limits, options.on_event, data, tools)
 
     def _work(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Work:

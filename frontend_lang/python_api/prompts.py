@@ -12,12 +12,12 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import Event, Listener
 from frontend_lang.performing import RunSettings, Work, perform
-from frontend_lang.python_api.batches import BatchSettings, OnError, batch_async, row_seeds
+from frontend_lang.python_api.batches import BatchSettings, OnError, batch_async, checked_row, checked_rows, row_seeds
 from frontend_lang.python_api.failures import unwrapped
 from frontend_lang.python_api.frames import Author
 from frontend_lang.python_api.promises import Promise
 from frontend_lang.python_api.runs import Call, run_call, run_entry
-from frontend_lang.python_api.runtimes import RUN_OPTIONS, RunOptions, taken_options
+from frontend_lang.python_api.runtimes import RUN_OPTIONS, RunOptions, taken_options, use_runtime
 from frontend_lang.python_api.scopes import Scope, current_scope
 from frontend_lang.python_api.state import State
 from frontend_lang.python_api.streams import stream, stream_async
@@ -131,10 +131,20 @@ class Runnable(ABC, Generic[P, T]):
         self, scope: Scope, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Callable[[], Coroutine[Any, Any, Any]]:
         """A call within a run; its place among the calls of the body is taken now."""
+        self._check_no_options(kwargs)
         self._check(args, kwargs)
         site = f"{scope.path}.{self.name}"
         place = scope.place.branch(self.name, scope.ordinal(site))
         return lambda: self._within(scope, place, args, kwargs)
+
+    def _check_no_options(self, named: Mapping[str, Any]) -> None:
+        own = inspect.signature(self).parameters
+        for option in RUN_OPTIONS:
+            if option in named and option not in own:
+                hint = f"{self.name}.run(…, {option}=…) is a run of its own"
+                raise TypeError(
+                    f"{self.name} in the body of a prompt is part of its run and takes no {option!r}: {hint}"
+                )
 
     def _run_sync(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunResult:
         return asyncio.run(self._start(args, kwargs))
@@ -143,8 +153,7 @@ class Runnable(ABC, Generic[P, T]):
         named = dict(kwargs)
         options = taken_options(named)
         self._check(args, named)
-        with unwrapped():
-            return await perform(self._settings(options), self._work(args, named))
+        return await _performed(self._settings(options), self._work(args, named))
 
     async def _batch(
         self, rows: Iterable[Mapping[str, Any]], width: int, on_error: OnError, options: dict[str, Any]
@@ -152,17 +161,17 @@ class Runnable(ABC, Generic[P, T]):
         chosen = taken_options(options)
         if options:
             raise TypeError(f"{self.name}.batch takes no {next(iter(options))!r}: rows have the arguments")
+        runner = self._row_runner(chosen)
         settings = BatchSettings(width, on_error, (chosen.limits or Limits()).live_branches)
-        return await batch_async(self._row_runner(chosen), rows, settings)
+        return await batch_async(runner, checked_rows(rows), settings)
 
     def _row_runner(self, chosen: RunOptions) -> Callable[[Mapping[str, Any], int], Awaitable[Any]]:
         seeds = row_seeds(self.name, chosen.seed)
         settings = self._settings(chosen)
 
         async def one(row: Mapping[str, Any], index: int) -> Any:
-            self._check((), row)
-            with unwrapped():
-                return (await perform(replace(settings, seed=seeds(index)), self._work((), row))).value
+            self._check((), checked_row(row, index))
+            return (await _performed(replace(settings, seed=seeds(index)), self._work((), row))).value
 
         return one
 
@@ -174,6 +183,12 @@ class Runnable(ABC, Generic[P, T]):
         call = f"{self.name}.a{method}(…)"
         hint = f"async for event in {call}" if method == ".stream" else f"await {call}"
         raise ProgramError("E0810", f"`{self.name}{method}` inside a running event loop", hint)
+
+
+async def _performed(settings: RunSettings, work: Work) -> RunResult:
+    """A run of its own, whose runtime is that of the runs which its bodies begin."""
+    with unwrapped(), use_runtime(settings.runtime):
+        return await perform(settings, work)
 
 
 class AsyncFace(Generic[P, T]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,6 +11,7 @@ from typing import Any
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import Listener
+from frontend_lang.host_arguments import check_run_arguments
 from frontend_lang.running.limits import Limits
 from frontend_lang.runtime import Runtime
 from frontend_lang.sources import TextSource
@@ -19,7 +21,10 @@ _RUNTIME: ContextVar[Runtime | None] = ContextVar("frontend_lang_runtime", defau
 
 @contextmanager
 def use_runtime(runtime: Runtime) -> Iterator[Runtime]:
-    """Prompts that are called in the block, and in tasks that it begins, run on this runtime unless told otherwise."""
+    """Prompts that are called in the block, and in tasks that it begins, run on this runtime unless told otherwise;
+    threads that it begins are told by `runtime=`. Raises TypeError for what is no runtime.
+    """
+    check_run_arguments(runtime=runtime)
     token = _RUNTIME.set(runtime)
     try:
         yield runtime
@@ -44,10 +49,16 @@ class RunOptions:
     @property
     def chosen_runtime(self) -> Runtime:
         """The runtime of the call, else that of `use_runtime`. Raises ProgramError."""
-        runtime = self.runtime or _RUNTIME.get()
+        runtime = _RUNTIME.get() if self.runtime is None else self.runtime
         if runtime is None:
-            raise ProgramError("E0702", "no runtime to run on", "with frontend_lang.use_runtime(runtime): …")
+            raise ProgramError("E0702", "no runtime to run on", _how_to_choose())
         return runtime
+
+
+def _how_to_choose() -> str:
+    if threading.current_thread() is threading.main_thread():
+        return "with frontend_lang.use_runtime(runtime): …"
+    return "`use_runtime` holds for the thread that it is in: call with `runtime=`, or `use_runtime` in this thread"
 
 
 RUN_OPTIONS = tuple(item.name for item in fields(RunOptions))

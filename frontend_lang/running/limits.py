@@ -9,9 +9,10 @@ from frontend_lang.errors import ProgramError
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one run; the defaults are the language's. None = unbounded.
+    """Bounds of one run; the defaults are the language's.
 
-    `tokens` bounds computed prompt tokens plus completion tokens, `wall_s` the time of the run in seconds.
+    `tokens` bounds computed prompt tokens plus completion tokens, `wall_s` the time of the run in seconds; of these two
+    None is no bound. Raises TypeError and ValueError for a bound that is none.
     """
 
     iterations: int = 1000  # rounds of one loop
@@ -28,7 +29,12 @@ class Limits:
     def __post_init__(self) -> None:
         for item in fields(self):
             bound = getattr(self, item.name)
-            if bound is not None and bound <= 0:
+            if bound is None and item.default is None:
+                continue
+            kinds, expected = ((int, float), "a number") if item.name == "wall_s" else ((int,), "an int")
+            if type(bound) not in kinds:
+                raise TypeError(f"limit {item.name}: got {bound!r:.40}, expected {expected}")
+            if not bound > 0:
                 raise ValueError(f"limit {item.name}: got {bound}, expected more than 0")
 
     def capped(self, caps: Limits) -> Limits:
