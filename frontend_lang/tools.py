@@ -90,7 +90,7 @@ def tool_of(function: ToolFunction, name: str | None = None, timeout_s: float | 
     name = name or str(getattr(function, "__name__", ""))
     if not name.isidentifier():
         raise TypeError(f"a tool needs a name that programs can write, found {name!r}: give @tool(name=…)")
-    refuse_generator(function, f"tool {name}")
+    check_function(function, f"tool {name}")
     hints = _hints(function)
     parameters = tuple(_parameter(item, hints, name) for item in inspect.signature(function).parameters.values())
     return Tool(name, inspect.getdoc(function) or "", parameters, hints.get("return"), function, timeout_s)
@@ -128,8 +128,10 @@ class ToolSet:
         return self._tools.get(name)
 
 
-def refuse_generator(function: Callable[..., Any], what: str) -> None:
-    """Raise TypeError for a function with `yield`: text programs say that, in Python it would make a generator."""
+def check_function(function: Callable[..., Any], what: str) -> None:
+    """Raise TypeError for what is no function, or one with `yield`: in Python that would make a generator."""
+    if not callable(function):
+        raise TypeError(f"{what} is {function!r:.60}, expected a function")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(f"{what} is a generator function: `return` its value, do not `yield` it")
 

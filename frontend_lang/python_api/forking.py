@@ -18,7 +18,7 @@ from frontend_lang.running.branching import ForkPlan, begin_fork
 from frontend_lang.running.joins import Outcome
 from frontend_lang.running.operations import Where
 from frontend_lang.running.options import ForkSettings
-from frontend_lang.tools import refuse_generator
+from frontend_lang.tools import check_function
 from frontend_lang.types.words import shortened
 from frontend_lang.values import Value
 
@@ -41,7 +41,7 @@ class Branch:
     arguments: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
-        refuse_generator(self.function, "a branch")
+        check_function(self.function, "a branch")
 
     @property
     def label(self) -> str:
@@ -70,7 +70,7 @@ class _Join:
 
     def __post_init__(self) -> None:
         if self.key is not None:
-            refuse_generator(self.key, f"the key of `{self.policy}`")
+            check_function(self.key, f"the key of `{self.policy}`")
 
 
 class Forking:
@@ -125,7 +125,7 @@ class Forking:
 
     def join(self, function: Callable[[Any], Any] | Runnable[Any, Any], *, keep: bool = False) -> Any:
         """What a function or prompt makes of the list of all values, or of the dict of named arms."""
-        refuse_generator(function, "what joins the branches")
+        check_function(function, "what joins the branches")
 
         async def made(values: list[tuple[int, Any]]) -> Any:
             strand = self._frame.scope.run.strand(self._frame.scope.strand)

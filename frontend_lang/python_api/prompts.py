@@ -26,7 +26,7 @@ from frontend_lang.running.limits import Limits
 from frontend_lang.running.promises import Spawned
 from frontend_lang.runtime import Runtime
 from frontend_lang.seeds import Place
-from frontend_lang.tools import HostTools, ToolSet, refuse_generator
+from frontend_lang.tools import HostTools, ToolSet, check_function
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -243,22 +243,27 @@ async def _unwrapping(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 
 
 class Prompt(Runnable[P, T]):
-    """A Python function as a program; made by `@prompt`. The function's first parameter is the context."""
+    """A Python function as a program; made by `@prompt`. The function's first parameter is the context, a method's
+    the second.
+    """
 
     def __init__(self, function: Callable[Concatenate[State, P], Any], name: str | None, tools: HostTools) -> None:
+        name = name or getattr(function, "__name__", None)
+        check_function(function, f"prompt {name}" if name else "a prompt")
+        self.name = name or "prompt"
         self.function = function
-        self.name = name or str(getattr(function, "__name__", "prompt"))
         self.__name__ = self.name
-        self.__doc__ = inspect.getdoc(function)
+        self.__doc__ = inspect.cleandoc(function.__doc__ or "") or None
         self.__module__ = function.__module__
-        refuse_generator(function, f"prompt {self.name}")
         self.author = Author(self.name, ToolSet.of(tools))
-        first, *rest = inspect.signature(function).parameters.values() or (None,)
-        reserved = [item.name for item in rest if item is not None and item.name in RUN_OPTIONS]
-        if first is None or reserved:
-            what = f"parameter {reserved[0]!r} is the run's" if reserved else "the first parameter is the context"
-            raise TypeError(f"prompt {self.name}: {what}")
-        self.__signature__ = inspect.signature(function).replace(parameters=[item for item in rest if item is not None])
+        self.__signature__ = _without_context(function, self.name)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Prompt[Any, T]:
+        """The prompt of a method, `@prompt def ask(self, s, …)`, bound to its object as a function is."""
+        bind = getattr(self.function, "__get__", None)
+        if instance is None or bind is None:
+            return self
+        return Prompt(bind(instance, owner), self.name, self.author.tools)
 
     def __repr__(self) -> str:
         return f"<prompt {self.name}{self.__signature__}>"
@@ -275,6 +280,22 @@ class Prompt(Runnable[P, T]):
 
     async def _within(self, caller: Scope, place: Place, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
         return await run_call(caller, Call(self.function, self.author, arguments, named), place)
+
+
+def _without_context(function: Callable[..., Any], name: str) -> inspect.Signature:
+    """The parameters that a caller gives. Raises TypeError for a function that cannot be a prompt."""
+    if isinstance(function, Runnable):
+        raise TypeError(f"prompt {name} is one already: call it, or `s.use` it in another context")
+    try:
+        signature = inspect.signature(function)
+    except ValueError as error:
+        raise TypeError(f"prompt {name}: {error}") from None
+    first, *rest = signature.parameters.values() or (None,)
+    reserved = [item.name for item in rest if item is not None and item.name in RUN_OPTIONS]
+    if first is None or reserved:
+        what = f"parameter {reserved[0]!r} is the run's" if reserved else "the first parameter is the context"
+        raise TypeError(f"prompt {name}: {what}")
+    return signature.replace(parameters=[item for item in rest if item is not None])
 
 
 @overload

@@ -39,6 +39,7 @@ class Scope:
     depth: int = 0
     begun: Undertakings = field(default_factory=Undertakings)
     cancelled: bool = False
+    over: bool = False  # the body has ended
     told_of_failure: bool = False  # since the last operation was queued, an error has been raised to the body
     _ordinals: Counter[str] = field(default_factory=Counter)
     _waits: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -119,7 +120,9 @@ def current_scope() -> Scope | None:
 def entered(scope: Scope) -> Iterator[None]:
     """The block is part of this body; threads and tasks that it begins are, too."""
     token = _CURRENT.set(scope)
+    scope.over = False
     try:
         yield
     finally:
+        scope.over = True
         _CURRENT.reset(token)

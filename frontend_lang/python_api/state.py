@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
 from frontend_lang.errors import ProgramError
@@ -13,17 +14,18 @@ from frontend_lang.python_api import effects
 from frontend_lang.python_api.asking import ask
 from frontend_lang.python_api.failures import call_site
 from frontend_lang.python_api.forking import Branch, Branches, Forking
-from frontend_lang.python_api.frames import Frame
+from frontend_lang.python_api.frames import Author, Frame
 from frontend_lang.python_api.instructions import Gen, Select
 from frontend_lang.python_api.plain import plain_value
 from frontend_lang.python_api.promises import Promise, making_of, plain
-from frontend_lang.python_api.scopes import current_scope
+from frontend_lang.python_api.scopes import Scope, current_scope
 from frontend_lang.running.contexts import Appended
 from frontend_lang.running.details import GenDetail
 from frontend_lang.running.options import fork_settings, gen_settings
 from frontend_lang.running.promises import Derived
 from frontend_lang.running.run import usage_record
 from frontend_lang.runtime import Role
+from frontend_lang.tools import check_function
 from frontend_lang.values import Value, checked_text, text_of
 
 if TYPE_CHECKING:
@@ -116,11 +118,14 @@ class State:
         """
         options: dict[str, Value] = {"width": width, "timeout": timeout, "on_error": on_error}
         if isinstance(n, Mapping):
-            return self._fork([Branch(name, function) for name, function in n.items()], options, defaults, arms=True)
-        if branch is None or n < 0:
-            raise ProgramError("E0402", "`fork` needs a count that is not negative and a function", "s.fork(3, branch)")
-        numbered = _takes_two(branch)
-        each = [Branch(index, branch, (index,) if numbered else ()) for index in range(n)]
+            return self._fork([Branch(name, _body_of(arm)) for name, arm in n.items()], options, defaults, arms=True)
+        count = plain(n)
+        if branch is None or type(count) is not int or count < 0:
+            message = f"`fork` of {count!r:.40}, expected a count that is not negative and a function"
+            raise ProgramError("E0402", message, "s.fork(3, branch)")
+        function = _body_of(branch)
+        numbered = _takes_two(function)
+        each = [Branch(index, function, (index,) if numbered else ()) for index in range(count)]
         return self._fork(each, options, defaults)
 
     def fork_over(
@@ -135,11 +140,18 @@ class State:
     ) -> Forking:
         """One branch per item, `branch(b, item)`; otherwise as `fork`."""
         options: dict[str, Value] = {"width": width, "timeout": timeout, "on_error": on_error}
-        return self._fork([Branch(plain(item), branch, (item,)) for item in items], options, defaults)
+        if not isinstance(plain(items), Iterable):
+            message = f"`fork_over` of {items!r:.40}, expected a list or another iterable"
+            raise ProgramError("E0402", message, "s.fork_over(items, branch)")
+        function = _body_of(branch)
+        return self._fork([Branch(plain(item), function, (item,)) for item in items], options, defaults)
 
     def use(self, prompt: Prompt[P, Any], *args: P.args, **kwargs: P.kwargs) -> Any:
         """Run a prompt's body in this context: what it returns, of an async one a coroutine. Its names are its own."""
         self._ready()
+        if not _is_prompt(prompt):
+            raise TypeError(f"`use` of {prompt!r:.60}, expected a prompt: a function with @prompt")
+        prompt._check(args, kwargs)
         inner = self._inner(prompt)
         result = prompt.function(inner, *args, **kwargs)
         inner.end()
@@ -189,10 +201,9 @@ class State:
 
     def _ready(self) -> None:
         """Before anything is done: only the body itself may, and a fork that was not joined is joined now."""
-        scope = current_scope()
-        if scope is not self._frame.scope:
-            message = f"the context of {self._frame.scope.path} belongs to another body"
-            raise ProgramError("E0702", message, "use the context that this function was given")
+        scope = self._frame.scope
+        if current_scope() is not scope or (scope.over and not scope.cancelled):  # a cancelled one is told so
+            raise _misused(self._frame.scope)
         if self._forking is not None:
             forking, self._forking = self._forking, None
             if not forking.joined:
@@ -267,7 +278,37 @@ class State:
             self._forking.all()
 
 
+def _misused(scope: Scope) -> ProgramError:
+    """Who is not the body that was given a context uses it."""
+    what = f"the context of {scope.path}"
+    if scope.over:
+        hint = 's["name"] and s.text() can be returned: they give their values'
+        return ProgramError("E0702", f"{what} is used after its body has ended", hint)
+    if current_scope() is None:
+        return ProgramError(
+            "E0702", f"{what} is used in a thread that the body began", "s.fork has branches side by side"
+        )
+    return ProgramError("E0702", f"{what} belongs to another body", "use the context that this function was given")
+
+
+def _is_prompt(function: object) -> bool:
+    return isinstance(getattr(function, "author", None), Author)
+
+
+def _body_of(branch: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a branch's context; a prompt's body is run in that context."""
+    if not _is_prompt(branch):
+        return branch
+
+    @wraps(branch.function)  # type: ignore[attr-defined]
+    def used(context: State, *arguments: Any) -> Any:
+        return context.use(branch, *arguments)  # type: ignore[arg-type]
+
+    return used
+
+
 def _takes_two(function: Callable[..., Any]) -> bool:
+    check_function(function, "a branch")
     parameters = inspect.signature(function).parameters.values()
     positional = [item for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)]
     return len([item for item in positional if item.default is item.empty]) >= 2
