@@ -75,6 +75,8 @@ async def run_async(
     Raises ProgramRejected (parse, check) or ProgramError (run). When it returns, raises or is cancelled, every context
     that the run opened has been released.
     """
+    if args is not None and not isinstance(args, Mapping):
+        raise TypeError(f'args={args!r:.60}, expected arguments by name: {{"city": "Oslo"}}')
     module = _module(source, file, entry, modules)
     inputs = Inputs(dict(args or {}))
     settings = RunSettings(runtime, seed, limits, on_event, data, provided_tools(module, tools))
@@ -122,4 +124,6 @@ def run(
 def _module(source: str | Module | ast.Program, file: str, entry: str | None, modules: TextSource | None) -> Module:
     if isinstance(source, str):
         return load(source, file, entry, modules=modules)
+    if not isinstance(source, (Module, ast.Program)):
+        raise TypeError(f"source={source!r:.60}, expected the text of a program, or what `load` returned")
     return source if isinstance(source, Module) else Module(source)

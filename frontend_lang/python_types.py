@@ -11,7 +11,7 @@ import json
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
@@ -35,6 +35,9 @@ class Int:
     min: int | None = None
     max: int | None = None
 
+    def __post_init__(self) -> None:
+        _check_fields(self, "a whole number", int)
+
 
 @dataclass(frozen=True)
 class Float:
@@ -42,6 +45,9 @@ class Float:
 
     min: float | None = None
     max: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_fields(self, "a number", int, float)
 
 
 @dataclass(frozen=True)
@@ -51,12 +57,18 @@ class Str:
     max: int | None = None
     min: int = 0
 
+    def __post_init__(self) -> None:
+        _check_fields(self, "a whole number", int)
+
 
 @dataclass(frozen=True)
 class Regex:
     """Text that matches the pattern whole: `Regex(r"\\d{4}")`."""
 
     pattern: str
+
+    def __post_init__(self) -> None:
+        _check_fields(self, "a pattern", str)
 
 
 @dataclass(frozen=True)
@@ -67,12 +79,29 @@ class List:
     max: int | None = None
     min: int = 0
 
+    def __post_init__(self) -> None:
+        _check_fields(self, "a whole number", int)
+
 
 @dataclass(frozen=True)
 class Schema:
     """JSON valid under a schema, as plain Python values: `Schema({"type": "object", …})`."""
 
     schema: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.schema, Mapping):
+            raise TypeError(f"{self!r:.60}: expected a dict: Schema({{'type': 'integer'}})")
+
+
+def _check_fields(declared: Any, expected: str, *kinds: type) -> None:
+    """Raise TypeError for a bound of another type."""
+    for item in fields(declared):
+        if item.name == "of":
+            continue
+        value = getattr(declared, item.name)
+        if type(value) not in kinds and not (value is None and item.default is None):
+            raise TypeError(f"{declared!r:.60}: {item.name} is {value!r:.40}, expected {expected}")
 
 
 @dataclass(frozen=True)
@@ -138,10 +167,18 @@ def _text_type(python_type: Any, description: str) -> PythonType | None:
 def _choices(python_type: Any) -> tuple[Sequence[Any], Callable[[Any], object]]:
     """The values of a Literal or an Enum, and what makes one of the JSON value."""
     if get_origin(python_type) is Literal:
-        return get_args(python_type), lambda value: value
+        return _scalars(get_args(python_type), "the Enum itself can, or a Literal of its values"), lambda value: value
     if isinstance(python_type, type) and issubclass(python_type, enum.Enum):
-        return [member.value for member in python_type], python_type
+        values = [member.value for member in python_type]
+        return _scalars(values, "an Enum of texts or numbers can"), python_type
     return (), lambda value: value
+
+
+def _scalars(values: Sequence[Any], hint: str) -> Sequence[Any]:
+    for value in values:
+        if type(value) not in (str, int, float, bool, type(None)):
+            raise ProgramError("E0506", f"the value {value!r:.60} cannot be generated", hint)
+    return values
 
 
 @dataclass(frozen=True)
@@ -161,6 +198,8 @@ def _shape(python_type: Any) -> _Shape:
     own = _OWN.get(type(python_type))
     if own is not None:
         return own(python_type)
+    if isinstance(python_type, typing.TypeVar):
+        raise ProgramError("E0506", "a type variable stands for no type of its own", "name the type")
     if hasattr(python_type, "model_json_schema"):
         return _described_shape(python_type.model_json_schema(), _pydantic(python_type))
     values, convert = _choices(python_type)

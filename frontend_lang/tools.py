@@ -116,6 +116,8 @@ class ToolSet:
             return given
         if isinstance(given, Mapping):
             return cls(tool_of(function, name) for name, function in given.items())
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise TypeError(f"tools={given!r:.60}, expected functions: tools=[wiki]")
         return cls(map(tool_of, given))
 
     @property

@@ -187,7 +187,8 @@ class _Reader:
             return checked_items([self.read(item, depth + 1) for item in value])
         if isinstance(value, Mapping):
             return {_key(key): self.read(item, depth + 1) for key, item in value.items()}
-        raise ProgramError("E0402", f"a Python {type(value).__name__} is no value of the language")
+        hint = "data.decode() makes text of bytes" if isinstance(value, (bytes, bytearray, memoryview)) else None
+        raise ProgramError("E0402", f"a Python {type(value).__name__} is no value of the language", hint)
 
 
 def _key(key: object) -> str:

@@ -6,10 +6,12 @@ from collections.abc import Awaitable
 from functools import lru_cache
 from typing import Any
 
+from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.generation import option_texts
 from frontend_lang.python_api.failures import call_site, carrying
 from frontend_lang.python_api.frames import Frame, Named
 from frontend_lang.python_api.instructions import Gen, Select
+from frontend_lang.python_api.promises import plain
 from frontend_lang.python_types import PythonType, value_type_of
 from frontend_lang.running.details import GenDetail
 from frontend_lang.running.generating import Accepts, Asked, GenRequest, SelectRequest, queue_gen, queue_select
@@ -56,7 +58,11 @@ def _accepts(gen: Gen) -> Accepts | None:
     async def accepts(attempt: int, value: Any, detail: GenDetail) -> bool:
         with carrying():
             judged = until(value)
-            return bool(await judged if isinstance(judged, Awaitable) else judged)
+            holds = plain(await judged if isinstance(judged, Awaitable) else judged)
+            if isinstance(holds, bool):
+                return holds
+            hint = "return a comparison, or bool(…)"
+            raise ProgramError("E0402", f"`until` of `{gen.name}` gave {holds!r:.60}, expected True or False", hint)
 
     return accepts
 

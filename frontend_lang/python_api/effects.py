@@ -42,7 +42,7 @@ async def invoke(frame: Frame, name: str, given: Sequence[Any], named: Mapping[s
         tool = frame.author.tools.get(name)
         if tool is None:
             known = ", ".join(f"`{known}`" for known in frame.author.tools.names) or "none"
-            raise ProgramError("E0301", f"unknown tool `{name[:60]}`", f"tools of this prompt: {known}")
+            raise ProgramError("E0301", f"unknown tool `{name!s:.60}`", f"tools of this prompt: {known}")
         arguments = _fitted(tool, await settled(list(given)), await settled(dict(named)))
         return await _told(frame, tool, arguments)
 

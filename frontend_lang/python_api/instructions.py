@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
+from frontend_lang.errors import ProgramError
+from frontend_lang.python_api.promises import plain
 from frontend_lang.values import Value
 
 Until = Callable[[Any], "bool | Awaitable[bool]"]
@@ -60,7 +64,7 @@ def gen(
         "top_p": top_p,
         "top_k": top_k,
         "min_p": min_p,
-        "stop": stop if stop is None or isinstance(stop, str) else list(stop),
+        "stop": None if stop is None else _stops(stop),
         "seed": seed,
         "logprobs": logprobs,
         "timeout": timeout,
@@ -68,9 +72,42 @@ def gen(
         "model": model,
     }
     options = {option: value for option, value in given.items() if value is not None}
-    return Gen(name, options, None if type is str else type, until)
+    if until is not None and not callable(until):
+        raise ProgramError("E0402", f"`until` of `gen` is {until!r:.60}, expected a function", "until=lambda x: x > 3")
+    return Gen(_name(name, "gen"), options, None if type is str else type, until)
 
 
 def select(name: str, options: Iterable[str | int | float | bool], *, norm: str | None = None) -> Select:
     """Append the likeliest of the options and bind it to `name`. `norm`: "tokens", "sum", "greedy" or "prior"."""
-    return Select(name, tuple(options), norm)
+    given = plain(options)
+    if isinstance(given, (str, bytes, AbstractSet)) or not isinstance(given, Iterable):
+        raise ProgramError(
+            "E0402", f"`select` from {given!r:.60}, expected a list of texts", f'select({name!r}, ["yes", "no"])'
+        )
+    return Select(_name(name, "select"), tuple(map(_option, given)), norm)
+
+
+def _name(name: object, construct: str) -> str:
+    if isinstance(name, str) and name:
+        return name
+    raise ProgramError("E0402", f"`{construct}` binds {name!r:.40}, expected a name", f'{construct}("answer", …)')
+
+
+def _stops(stop: object) -> Value:
+    stops = [stop] if isinstance(stop, str) else stop
+    if not isinstance(stops, Iterable):
+        raise ProgramError("E0402", f"`stop` is {stop!r:.40}, expected a text or a list of texts", 'stop="\\n"')
+    texts = [plain(text) for text in stops]
+    if "" in texts:
+        raise ProgramError("E0401", "`stop` is empty text, which is everywhere", "leave it out")
+    return texts
+
+
+def _option(option: object) -> Any:
+    found = plain(option)
+    if isinstance(found, str):
+        return str.__str__(found)  # the text of a StrEnum's member too
+    if isinstance(found, (int, float)) and not isinstance(found, Enum):
+        return found
+    hint = "[member.value for member in …]" if isinstance(found, Enum) else "str(x) makes text of anything"
+    raise ProgramError("E0402", f"an option of `select` is {found!r:.60}, expected text", hint)

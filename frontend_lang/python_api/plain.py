@@ -11,6 +11,7 @@ from frontend_lang.python_api.promises import Promise
 from frontend_lang.values import Value, from_python
 
 _SCALARS = (str, int, float, bool, type(None))
+_BYTES = (bytes, bytearray, memoryview)  # they stay what they are, which is no value, and do not become base64
 
 
 def plain_value(value: object) -> Value:
@@ -19,7 +20,7 @@ def plain_value(value: object) -> Value:
     """
     if type(value) not in _SCALARS:
         try:
-            value = msgspec.to_builtins(value, str_keys=True, enc_hook=_model)
+            value = msgspec.to_builtins(value, builtin_types=_BYTES, str_keys=True, enc_hook=_model)
         except (TypeError, NotImplementedError) as error:
             raise ProgramError("E0402", f"a Python {type(value).__name__} is no value: {error}") from None
     return from_python(value)
