@@ -47,6 +47,11 @@ class Tool:
     function: ToolFunction
     timeout_s: float | None = None
 
+    def __post_init__(self) -> None:
+        """What `help` and `inspect` say of the tool is what they say of the function."""
+        module = getattr(self.function, "__module__", None)
+        self.__dict__.update(__name__=self.name, __doc__=self.doc, __module__=module, __wrapped__=self.function)
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """What the function gives: for an async function, a coroutine."""
         return self.function(*arguments, **named)

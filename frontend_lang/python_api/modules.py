@@ -37,7 +37,7 @@ class TextPrompt(Runnable[..., Any]):
         self._entry = entry
         self.name = Path(module.module.file).stem if entry is None else entry.name
         self.__name__ = self.name
-        self.__signature__ = inspect.Signature(_parameters(module.module, entry))
+        self.__signature__ = _signature(module.module, entry)
         self.__doc__ = f"{self.name}{self.__signature__} of {module.module.file}"
 
     def __repr__(self) -> str:
@@ -127,12 +127,33 @@ def load(path: str | Path, *, data: TextSource | None = None, tools: HostTools =
     return ProgramModule(report.module, data or folder, ToolSet.of(tools))
 
 
-def _parameters(module: Module, entry: ast.Def | None) -> list[inspect.Parameter]:
-    """In the order of the program; behind an optional one all count as optional, and the run says what is missing."""
+class _Written:
+    """A type or default in a signature, as the program has it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _signature(module: Module, entry: ast.Def | None) -> inspect.Signature:
+    """What the entry takes and gives, as it is written."""
+
+    def written(node: ast.Node | None) -> Any:
+        if node is None:
+            return inspect.Parameter.empty
+        return _Written(module.program.source[node.span.start : node.span.end])
+
     kind = inspect.Parameter.KEYWORD_ONLY if entry is None else inspect.Parameter.POSITIONAL_OR_KEYWORD
     found: list[inspect.Parameter] = []
-    default: object = inspect.Parameter.empty
+    optional = False
     for node in parameters(module.program, entry):
-        default = default if node.default is None else ...
-        found.append(inspect.Parameter(node.name, kind, default=default))
-    return found
+        default = written(node.default)
+        if node.default is None and optional and entry is not None:
+            default = _Written(
+                "…"
+            )  # Python has none without a default behind those with one; the run says it is missing
+        optional = optional or node.default is not None
+        found.append(inspect.Parameter(node.name, kind, default=default, annotation=written(node.type)))
+    return inspect.Signature(found, return_annotation=written(None if entry is None else entry.returns))

@@ -138,9 +138,8 @@ class Runnable(ABC, Generic[P, T]):
         return lambda: self._within(scope, place, args, kwargs)
 
     def _check_no_options(self, named: Mapping[str, Any]) -> None:
-        own = inspect.signature(self).parameters
         for option in RUN_OPTIONS:
-            if option in named and option not in own:
+            if option in named and option not in inspect.signature(self).parameters:
                 hint = f"{self.name}.run(…, {option}=…) is a run of its own"
                 raise TypeError(
                     f"{self.name} in the body of a prompt is part of its run and takes no {option!r}: {hint}"

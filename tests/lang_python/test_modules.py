@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,38 @@ def runtime() -> Iterator[ScriptedRuntime]:
     with frontend_lang.use_runtime(scripted):
         yield scripted
     assert scripted.live == 0
+
+
+SIGNATURES = """param city: str
+param days: int = 3
+param lang: str
+def f(q: str, n: int = 1 + 2, tags: list[str] = ["a"]) -> str { return q }
+def g(a, b = "x", c: int) { return a }
+def h() -> list[int] { return [1] }
+"""
+
+
+def test_signatures_of_a_module_are_as_the_program_has_them(tmp_path: Path) -> None:
+    (tmp_path / "s.rkv").write_text(SIGNATURES)
+    module = frontend_lang.load(tmp_path / "s.rkv")
+    shown = [str(inspect.signature(part)) for part in (module.f, module.g, module.h, module.main)]
+    assert shown == [
+        '(q: str, n: int = 1 + 2, tags: list[str] = ["a"]) -> str',
+        '(a, b="x", c: int = …)',
+        "() -> list[int]",
+        "(*, city: str, days: int = 3, lang: str)",
+    ]
+    assert module.f.__doc__ == 'f(q: str, n: int = 1 + 2, tags: list[str] = ["a"]) -> str of s.rkv'
+
+
+def test_a_tool_looks_like_its_function() -> None:
+    @tool(name="twice", timeout_s=3)
+    def double(n: int, times: int = 2) -> int:
+        """Multiply."""
+        return times * n
+
+    assert (double.__doc__, double.__name__, double.__module__) == ("Multiply.", "twice", __name__)  # type: ignore[attr-defined]
+    assert str(inspect.signature(double)) == "(n: 'int', times: 'int' = 2) -> 'int'"
 
 
 def test_a_call_in_a_body_is_part_of_its_run(module: Any, runtime: ScriptedRuntime) -> None:

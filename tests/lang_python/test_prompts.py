@@ -346,7 +346,7 @@ def test_a_text_program_is_a_module(program: Any, runtime: ScriptedRuntime) -> N
     assert program.main.run().value == ["<Oslo>", "Oslo-Oslo"]
     assert program.twice.batch([{"word": "a"}, {"word": "b"}]) == ["a-a", "b-b"]
     assert asyncio.run(program.twice.a("b")) == "b-b"
-    assert str(inspect.signature(program.twice)) == "(word, sep=Ellipsis)"
+    assert str(inspect.signature(program.twice)) == '(word: str, sep: str = "-") -> str'
     assert {"twice", "reads"} <= set(dir(program))
     with pytest.raises(AttributeError, match="no def 'thrice'; it has: twice, reads"):
         program.thrice  # noqa: B018
