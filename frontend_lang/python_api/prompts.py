@@ -80,7 +80,7 @@ class Runnable(ABC, Generic[P, T]):
         self._check_no_loop("")
         return self._run_sync(args, kwargs).value
 
-    def run(self, *args: Any, **kwargs: Any) -> RunResult:
+    def run(self, *args: Any, **kwargs: Any) -> RunResult[T]:
         """A run of its own: value, names that were bound, usage, checks, seed, timing."""
         self._check_no_loop(".run")
         return self._run_sync(args, kwargs)
@@ -221,7 +221,7 @@ class AsyncFace(Generic[P, T]):
     async def _value(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         return (await self._runnable._start(args, kwargs)).value
 
-    async def run(self, *args: Any, **kwargs: Any) -> RunResult:
+    async def run(self, *args: Any, **kwargs: Any) -> RunResult[T]:
         """A run of its own."""
         return await self._runnable._start(args, kwargs)
 

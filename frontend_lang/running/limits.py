@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any, Self
 
 from frontend_lang.errors import ProgramError
 
@@ -25,6 +27,16 @@ class Limits:
     gen_max: int = 4096  # `max` of one gen
     tokens: int | None = None
     wall_s: float | None = None
+
+    def __new__(cls, *_: Any, **named: Any) -> Self:
+        """Say which limits there are where a name is none."""
+        known = [item.name for item in fields(cls)]
+        unknown = next((name for name in named if name not in known), None)
+        if unknown is not None:
+            near = "wall_s" if unknown == "wall" else next(iter(get_close_matches(unknown, known)), None)
+            hint = f"did you mean {near}?" if near else f"limits: {', '.join(known)}"
+            raise TypeError(f"no limit is named {unknown}: {hint}")
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for item in fields(self):

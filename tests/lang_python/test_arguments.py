@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +72,16 @@ def test_what_a_run_is_given_is_checked_before_it_begins(
         ({"steps": True}, "limit steps: got True, expected an int"),
         ({"tokens": 1.5}, "limit tokens: got 1.5, expected an int"),
         ({"wall_s": "3s"}, "limit wall_s: got '3s', expected a number"),
+        ({"wall": 3}, "no limit is named wall: did you mean wall_s?"),
+        ({"step": 3}, "no limit is named step: did you mean steps?"),
+        ({"zzz": 3}, f"no limit is named zzz: limits: {', '.join(item.name for item in fields(Limits))}"),
     ],
 )
 def test_a_limit_of_another_type_is_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(TypeError) as caught:
         Limits(**given)
     assert str(caught.value) == said
-    assert Limits(wall_s=3).wall_s == 3
+    assert pickle.loads(pickle.dumps(replace(Limits(wall_s=3), steps=5))) == Limits(wall_s=3, steps=5)
 
 
 async def arriving() -> AsyncIterator[dict[str, int]]:

@@ -37,6 +37,8 @@ async def main() -> None:
     async for event in one.a.stream("q"):
         reveal_type(event.event)
 reveal_type(one.run("q").value)
+async def second() -> None:
+    reveal_type((await one.a.run("q")).value)
 with use_runtime(runtime) as chosen:
     one("q")
 one(3)
@@ -50,13 +52,15 @@ def test_types_of_prompts_are_those_of_their_functions(tmp_path: Path) -> None:
     out, err, _ = api.run(["--strict", "--no-error-summary", "--cache-dir", str(tmp_path / "cache"), str(program)])
     assert err == ""
     revealed = [line.split('"')[1] for line in out.splitlines() if "Revealed type" in line]
-    assert [kind.replace("builtins.", "").replace("typing.", "") for kind in revealed[:6]] == [
+    assert [kind.replace("builtins.", "").replace("typing.", "") for kind in revealed] == [
         "int",
         "int",
         "Sequence[str]",
         "int",
         "Sequence[str]",
         "str",
+        "int",
+        "int",
     ]
     errors = [line for line in out.splitlines() if ": error:" in line]
     assert len(errors) == 2, out
