@@ -11,6 +11,12 @@ from frontend_lang.python_api.promises import Promise
 from frontend_lang.values import Value, from_python
 
 _SCALARS = (str, int, float, bool, type(None))
+_WAYS_OUT = {
+    "Forking": "say how it is joined: fork.all()",
+    "function": "call it",
+    "Prompt": "call it, or s.use(it)",
+    "State": "s.text() is what it has so far",
+}
 _BYTES = (bytes, bytearray, memoryview)  # they stay what they are, which is no value, and do not become base64
 
 
@@ -22,7 +28,8 @@ def plain_value(value: object) -> Value:
         try:
             value = msgspec.to_builtins(value, builtin_types=_BYTES, str_keys=True, enc_hook=_model)
         except (TypeError, NotImplementedError) as error:
-            raise ProgramError("E0402", f"a Python {type(value).__name__} is no value: {error}") from None
+            kind = type(value).__name__
+            raise ProgramError("E0402", f"a Python {kind} is no value: {error}", _WAYS_OUT.get(kind)) from None
     return from_python(value)
 
 
