@@ -17,6 +17,7 @@ from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 from frontend_lang.errors import ProgramError
 from frontend_lang.json_schemas import prepared_schema
 from frontend_lang.runtime import Choice, Constraint, JsonSchema, Lark, Regex
+from frontend_lang.schema_faults import why_nothing_fits
 from frontend_lang.values import MAX_TEXT, checked_text
 
 MAX_PATTERN = 4 << 10  # bytes of a pattern: time and memory of compiling one grow with the square
@@ -43,7 +44,7 @@ _TOO_COSTLY = (
     "too large", "too many", "too big", "fuel", "max is", "limit", "unable to determine", "too complex", "nesting",
 )  # fmt: skip
 _UNSUPPORTED = (
-    "unimplemented keys", "unknown format", "oneof constraints", "failed to generate regex", "not disjoint",
+    "unimplemented keys", "unknown format", "oneof constraints", "not disjoint",
     "only supported when", "circular references", "not supported: ",
 )  # fmt: skip
 _CARET = re.compile(r"\n( *)\^+\n")
@@ -181,6 +182,14 @@ def _refused(constraint: Constraint, message: str) -> ConstraintRefused:
     if isinstance(constraint, (Regex, Choice)):
         return _bad_pattern(message)
     lowered = message.lower()
+    if "failed to generate regex" in lowered:
+        return ConstraintRefused(
+            "E0506", "numbers between bounds so far from 0 cannot be generated", "use smaller bounds"
+        )
+    if (why := why_nothing_fits(message)) is not None:
+        return ConstraintRefused("E0504", f"no text at all fits the schema: {why}", "see what excludes what")
+    if "retrieving it failed" in lowered:
+        return ConstraintRefused("E0504", "bad schema: its $schema is no dialect that is known", "leave it out")
     if any(words in lowered for words in _UNSUPPORTED):
         return ConstraintRefused("E0506", f"the schema asks for what cannot be generated: {message}")
     kind = "schema" if isinstance(constraint, JsonSchema) else "grammar"

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.schema_branches import are_disjoint, endless
+from frontend_lang.schema_faults import unknown_type
 
 MAX_SCHEMA = 64 << 10  # bytes
 MAX_DEPTH = 64  # nesting of the document
@@ -57,8 +58,8 @@ def prepared_schema(text: str, check_pattern: Callable[[str], None]) -> str:
     """The schema in the form in which the grammar compiler takes it; `prepared_schema` of that is itself.
 
     `oneOf` becomes `anyOf` where its branches surely exclude one another, `uniqueItems: false` goes, integers without
-    bounds get those of 64 bits. `check_pattern`
-    raises for a pattern that cannot be read. Raises E0504 (no schema), E0505 (too large), E0506 (not supported), E0507.
+    bounds get those of 64 bits. `check_pattern` raises for a pattern that cannot be read.
+    Raises E0504 (no schema), E0505 (too large), E0506 (not supported), E0507.
     """
     schema = parsed_schema(text)
     _Audit(schema, check_pattern).run()
@@ -265,9 +266,7 @@ class _Audit:
     def number(self, place: str, value: Any) -> None:
         """Bounds: numbers that the compiler does not round."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise _unsupported(
-                place, f"a bound is a number, found {value!r}", "exclusiveMinimum and others are numbers"
-            )
+            raise _unsupported(place, f"a bound is a number, found {value!r}", "exclusiveMinimum too is a number")
         _check_exact(place, value)
         if abs(value) > MAX_WHOLE:
             raise _unsupported(place, f"the number {value!r} is beyond 64 bits", "bounds stay within 9*10^18")
@@ -306,6 +305,11 @@ class _Audit:
         if value not in FORMATS:
             raise _unsupported(place, f"the format {value!r} is not supported", f"known: {', '.join(FORMATS)}")
 
+    def kind(self, place: str, value: Any) -> None:
+        """`type`."""
+        if (fault := unknown_type(value)) is not None:
+            raise _bad(place, fault)
+
     def schemas(self, place: str, value: Any) -> None:
         """A list of schemas."""
         _expect_list(place, value)
@@ -324,6 +328,7 @@ class _Audit:
 FORMATS = ("date", "date-time", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid")
 
 _CHECKS: Mapping[str, Callable[[_Audit, str, Any], None]] = {
+    "type": _Audit.kind,
     "$ref": _Audit.reference,
     "$id": _Audit.identifier,
     "pattern": _Audit.pattern,
