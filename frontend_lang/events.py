@@ -1,7 +1,5 @@
 """Events of a run: what a terminal streams live and what `--trace` writes, one JSON line each.
 
-Names: run.start text gen.start gen.delta gen.end select.start select.end fork branch.end join tool.call tool.end emit
-check usage error run.end.
 Without a listener an `EventLog` does nothing: callers test `log.active` before they collect an event's data.
 """
 
@@ -10,9 +8,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from frontend_lang.values import Value, to_json_safe
+
+EVENTS: Final = frozenset(
+    (
+        "run.start", "text", "gen.start", "gen.delta", "gen.end", "select.start", "select.end", "fork", "branch.end",
+        "join", "tool.call", "tool.end", "emit", "check", "usage", "error", "run.end",
+    )
+)  # fmt: skip
 
 Listener = Callable[["Event"], None]
 

@@ -8,6 +8,7 @@ characters, which JSON spells as \\u escapes; the engine generates none of those
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
@@ -23,6 +24,10 @@ from frontend_lang.values import MAX_TEXT, checked_text
 MAX_PATTERN = 4 << 10  # bytes of a pattern: time and memory of compiling one grow with the square
 MAX_GRAMMAR = 1 << 20  # bytes of a Lark grammar, or of all options of a choice
 TRIAL_BYTES = 48  # how far a new grammar is walked to see that it stays within its budget
+MATCH_SECONDS = 2.0  # for one text, beside
+MATCH_SECONDS_PER_BYTE = 1e-5  # ten times what a grammar takes that is not ambiguous
+_QUICK_SECONDS = 0.02
+_FIRST_PIECE = 8  # bytes
 _END = 256  # the id after the 256 bytes
 JSON_OPTIONS: Final = {
     "item_separator": ",",
@@ -87,7 +92,7 @@ class Grammar:
         return _compiled(constraint)
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text fits. Raises E0808 beyond `MAX_TEXT`, E0505 if the automaton outgrows its budget."""
+        """Whether the whole text fits. E0808 beyond `MAX_TEXT`, E0505 if that takes more states or time than it may."""
         return self.reject_position(text) is None
 
     def reject_position(self, text: str) -> int | None:
@@ -96,11 +101,34 @@ class Grammar:
         if data is None:
             return 0
         matcher = self._start.deep_copy()
-        consumed = matcher.try_consume_tokens(list(data))
+        consumed = _consumed(matcher, data)
         if consumed == len(data) and matcher.is_accepting():
             return None
         _check_budget(matcher)
         return len(data[:consumed].decode(errors="ignore"))
+
+
+def _consumed(matcher: LLMatcher, data: bytes) -> int:
+    """How many bytes the matcher takes. Raises E0505 where that takes too long.
+
+    An ambiguous grammar may need time that grows with the square of the text and more, so the time is looked at after
+    pieces of the text, of which each may double the last one as long as they are quick.
+    """
+    asked = time.perf_counter()
+    deadline = asked + MATCH_SECONDS + MATCH_SECONDS_PER_BYTE * len(data)
+    position, size = 0, _FIRST_PIECE
+    while position < len(data):
+        piece = data[position : position + size]
+        taken = matcher.try_consume_tokens(list(piece))
+        position += taken
+        if taken < len(piece):
+            break
+        now = time.perf_counter()
+        if now > deadline:
+            raise _too_costly("constraint")
+        size = 2 * size if now - asked < _QUICK_SECONDS else _FIRST_PIECE
+        asked = now
+    return position
 
 
 def _encoded(text: str) -> bytes | None:

@@ -17,6 +17,7 @@ from frontend_lang.syntax.positions import Problem
 _FIRST_WORD = re.compile(r"[ \t]*(?:[{};][ \t]*)*([A-Za-z_]\w*)")
 _ASSIGNED_KEYWORD = re.compile(r"[ \t]*(?:[{};][ \t]*)*([a-z]+)\s*$")
 _IMPORT = re.compile(r"[ \t]*(?:[{};][ \t]*)*import\b")
+_UNTIL = re.compile(r"\buntil\b")
 _SWALLOWED = re.compile(r"\b(system|user|assistant|text|line)[ \t]*:[^\n]*\}[ \t]*$", re.MULTILINE)
 _OPENERS = {"LBRACE": "}", "LPAR": ")", "LSQB": "]"}
 _CLOSERS = {"RBRACE": "{", "RPAR": "(", "RSQB": "["}
@@ -149,7 +150,16 @@ class Explainer:
         line_text = self._line_before(token.start_pos or 0)
         if token.type == "IF" and line_text.rstrip().endswith("else"):
             return "write `elif`"
-        return self._word_hint(line_text + str(token)) or _CHARACTER_HINTS.get(str(token))
+        return self._order_hint(error) or self._word_hint(line_text + str(token)) or _CHARACTER_HINTS.get(str(token))
+
+    def _order_hint(self, error: UnexpectedToken) -> str | None:
+        token, accepts = error.token, set(error.accepts or ())
+        start = token.start_pos or 0
+        if token.type == "WITH" and _UNTIL.search(self._source, self._source.rfind("gen", 0, start) + 1, start):
+            return "options stand before `until`: gen x with … until …"
+        if token.type == "LPAR" and accepts >= {"NAME", "NONE"} and "NOT" not in accepts:
+            return "types have no parentheses: name the inner one with `type`"
+        return None
 
     def _word_hint(self, line: str) -> str | None:
         match = _FIRST_WORD.match(line)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
-from frontend_lang.events import Event
+from frontend_lang.events import EVENTS, Event
 
 _HEAD = {"seq": int, "event": str, "run": str, "ctx": str, "path": str, "t_ms": (int, float)}
 
@@ -53,6 +54,8 @@ def read_trace(lines: Iterable[str], file: str = "<trace>") -> Trace:
         events.append(_event(record, file, number))
     if not events:
         raise TraceError(file, 1, "no events: the file is empty")
+    if not any(event.event in EVENTS for event in events):
+        raise TraceError(file, 1, f"no event of a run: `{events[0].event}`; `radixkv run --trace` writes traces")
     return Trace(tuple(events))
 
 
@@ -64,6 +67,8 @@ def _event(record: object, file: str, line: int) -> Event:
             found = json.dumps(record[name])[:40] if name in record else "nothing"
             what = f"no event of a trace: `{name}` is {found}"
             raise TraceError(file, line, f"{what}; `radixkv run --trace` writes traces")
+    if not 0 <= record["t_ms"] < inf:
+        raise TraceError(file, line, f"`t_ms` is {record['t_ms']}: the milliseconds since the run began")
     data: Mapping[str, Any] = {name: value for name, value in record.items() if name not in _HEAD}
     head: Mapping[str, Any] = {name: record[name] for name in _HEAD}
     return Event(**head, data=data)

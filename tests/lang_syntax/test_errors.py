@@ -34,6 +34,10 @@ def codes(source: str) -> list[tuple[str, int]]:
         ("let a: = 1", "E0201", (1, 8), None),
         ("return\n", "E0201", (2, 1), None),
         ("fork { }", "E0201", (1, 8), None),
+        ("gen a until a with tries=2", "E0201", (1, 15), "options stand before `until`"),
+        ("gen a\nuntil a\nwith tries=2", "E0201", (3, 1), "options stand before `until`"),
+        ('gen a: list(of=("a" | "b"))', "E0201", (1, 16), "types have no parentheses"),
+        ("def f(a: (int)) { }", "E0201", (1, 10), "types have no parentheses"),
         ("import s.rkv as t", "E0201", (1, 1), 'import "lib.rkv" as lib'),
     ],
 )

@@ -153,6 +153,12 @@ def test_a_run_that_failed_shows_its_error() -> None:
         (["VALID", '{"seq": "x"}\n'], 2, '`seq` is "x"'),
         (["VALID", '{"a": \n', "VALID"], 2, "no JSON"),
         (["VALID", "[" * 100_000 + "\n"], 2, "no JSON"),
+        (["VALID", '{"seq": 1, "event": "text", "run": "r", "ctx": "", "path": "", "t_ms": -1}\n'], 2, "`t_ms` is -1"),
+        (
+            ['{"seq": 0, "event": "click", "run": "r", "ctx": "", "path": "", "t_ms": 1}\n'],
+            1,
+            "no event of a run: `click`",
+        ),
     ],
 )
 def test_a_file_that_is_no_trace_is_an_error_with_its_line(lines: list[str], line: int, what: str) -> None:

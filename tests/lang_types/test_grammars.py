@@ -102,3 +102,10 @@ def test_threads_share_a_grammar() -> None:
 
 def test_equal_constraints_are_compiled_once() -> None:
     assert Grammar.of(Regex("x{3}")) is Grammar.of(Regex("x{3}"))
+
+
+def test_a_text_under_an_ambiguous_grammar_is_given_up_in_time() -> None:
+    grammar = Grammar.of(Lark('start: s\ns: s s | "a" | ""'))
+    assert grammar.matches("a" * 20)
+    with pytest.raises(ConstraintRefused, match="more states or time"):
+        grammar.matches("a" * 20_000)
