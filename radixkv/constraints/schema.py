@@ -103,6 +103,8 @@ def _check_keywords(schema: dict[str, Any]) -> None:
         for keyword in _PASSED_OVER:
             if keyword in inner:
                 raise unsupported(keyword, pointer, "is not supported; nothing here would enforce it")
+        if inner.get("uniqueItems") is False:  # the default; the compiler does not know even that
+            del inner["uniqueItems"]
         for keyword, fault in malformed(inner):
             raise invalid(f"keyword `{keyword}` at {pointer}: {fault}")
         for keyword, number in beyond(inner):

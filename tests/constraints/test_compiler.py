@@ -141,6 +141,11 @@ def test_a_one_of_whose_branches_exclude_each_other_is_exact(compiler: Constrain
     assert {sample(compiler, schema, rng) for _ in range(40)} == {b"true", b"false", b'"a"', b'"b"'}
 
 
+def test_what_asks_for_nothing_is_no_fault_of_a_schema(compiler: ConstraintCompiler) -> None:
+    schema = JsonSchema('{"type": "array", "items": {"const": 1}, "minItems": 2, "maxItems": 2, "uniqueItems": false}')
+    assert sample(compiler, schema, random.Random(9)) == b"[1,1]"
+
+
 @pytest.mark.parametrize("value", [None, 3, [], ["a", 1], [""], "a\ud800"])
 def test_values_that_are_no_constraint_are_named(value: Any) -> None:
     with pytest.raises(InvalidRequest, match=r"choice|regex"):
