@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from frontend_lang.events import Event
@@ -56,6 +57,12 @@ class Track:
     forks: list[Event] = field(default_factory=list)
     joins: list[Event] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
+
+    @property
+    def at_once(self) -> int:
+        """How many of its spans ran side by side at most: calls that overlap have one path."""
+        steps = sorted(step for span in self.spans for step in ((span.start_ms, 1), (span.end_ms, -1)))
+        return max(accumulate(change for _, change in steps), default=0)
 
 
 @dataclass

@@ -70,7 +70,8 @@ def _style(track: Track) -> str:
 
 
 def _name(track: Track) -> str:
-    return "  " * track.depth + in_one_line(track.path)
+    together = f" ×{track.at_once}" if track.at_once > 1 else ""
+    return "  " * track.depth + in_one_line(track.path) + together
 
 
 def _bar(track: Track, wall_ms: float, width: int) -> str:

@@ -143,6 +143,14 @@ def test_a_run_that_failed_shows_its_error() -> None:
     assert (found.status, found.summary()["error"]) == ("E0406", {"code": "E0406", "message": found.error["message"]})  # type: ignore[index]
 
 
+def test_a_track_says_how_many_of_its_calls_ran_side_by_side() -> None:
+    source = 'def f(x) {\n  user "@{x}"\n  assistant gen a\n  return a\n}\n'
+    waiting = scripted(delay=lambda prompt, ctx: 0.02)
+    together = timeline_of(source + "let x = f(1)\nlet y = f(2)\nreturn [x, y]", runtime=waiting)
+    in_turn = timeline_of(source + "let x = f(1)\nreturn f(x)", runtime=waiting)
+    assert [max(track.at_once for track in found.tracks) for found in (together, in_turn)] == [2, 1]
+
+
 @pytest.mark.parametrize(
     ("lines", "line", "what"),
     [
