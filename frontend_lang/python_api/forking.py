@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from frontend_lang.builtins import BUILTINS
 from frontend_lang.errors import ProgramError
 from frontend_lang.python_api.bodies import run_body
 from frontend_lang.python_api.failures import CallSite, carrying
 from frontend_lang.python_api.frames import Frame
+from frontend_lang.python_api.handles import Handle
 from frontend_lang.python_api.plain import plain_value
 from frontend_lang.python_api.promises import Promise
 from frontend_lang.python_api.scopes import Scope
@@ -73,12 +74,15 @@ class _Join:
             check_function(self.key, f"the key of `{self.policy}`")
 
 
-class Forking:
-    """A fork that waits to be told how it is joined; left alone, it is joined with `all`.
+class Forking(Handle):
+    """A fork that waits to be told how it is joined; left alone, awaited or returned, it is joined with `all`.
 
     Each method begins it and gives the promise of its value. `keep=True` makes the outcome part of the parent's
     context: the winner's context, or the values as text.
     """
+
+    called: ClassVar[str] = "a fork"
+    for_text: ClassVar[str] = "say how it is joined: fork.all()"
 
     def __init__(self, frame: Frame, branches: Branches, where: CallSite, state_of: StateOf) -> None:
         self._frame = frame
@@ -86,6 +90,14 @@ class Forking:
         self._where = where
         self._state_of = state_of
         self.joined = False
+        self._outcome: Promise | None = None
+
+    def outcome(self) -> Promise:
+        """The promise of its value, as it was joined last; else with `all`."""
+        return self.all() if self._outcome is None else self._outcome
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self.outcome().__await__()
 
     def all(self, *, keep: bool = False) -> Any:
         """The list of all values in the order of branches; for named arms a dict."""
@@ -143,7 +155,8 @@ class Forking:
 
     def _begin(self, join: _Join) -> Promise:
         self.joined = True
-        return self._frame.scope.do(lambda: self._begin_on_loop(join))
+        self._outcome = self._frame.scope.do(lambda: self._begin_on_loop(join))
+        return self._outcome
 
     def _begin_on_loop(self, join: _Join) -> Promise:
         frame, branches = self._frame, self._branches

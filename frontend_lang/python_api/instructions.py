@@ -1,37 +1,62 @@
-"""What can be appended to a context besides text: `gen` and `select`, as plain data."""
+"""What can be appended to a context besides text: `gen` and `select`."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from frontend_lang.errors import ProgramError
+from frontend_lang.python_api.handles import Handle
 from frontend_lang.python_api.promises import plain
 from frontend_lang.values import Value
 
 Until = Callable[[Any], "bool | Awaitable[bool]"]
 
 
-@dataclass(frozen=True)
-class Gen:
+class Gen(Handle):  # no dataclass: inside a list it would pass for data
     """A generation: the name it binds, its options, the Python type of its value, and what the value must meet."""
 
-    name: str
-    options: Mapping[str, Value]
-    type: Any = None
-    until: Until | None = None
+    called: ClassVar[str] = "a gen"
+    for_text: ClassVar[str] = 'append it: s.assistant("…", gen("a"))'
+    for_value: ClassVar[str] = 'append it by itself, and return what it binds: s += gen("a"), then s["a"]'
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Value],
+        type: Any = None,  # noqa: A002
+        until: Until | None = None,
+    ) -> None:
+        self.name = name
+        self.options = options
+        self.type = type
+        self.until = until
+
+    def __repr__(self) -> str:
+        return f"gen({self.name!r}{''.join(f', {name}={value!r}' for name, value in self._given())})"
+
+    def _given(self) -> list[tuple[str, Any]]:
+        others = [("type", self.type), ("until", self.until)]
+        return [*self.options.items(), *(other for other in others if other[1] is not None)]
 
 
-@dataclass(frozen=True)
-class Select:
+class Select(Handle):
     """A choice: the name it binds, the texts to choose from, and how they are scored."""
 
-    name: str
-    options: Sequence[str | int | float | bool]
-    norm: str | None = None
+    called: ClassVar[str] = "a select"
+    for_text: ClassVar[str] = 'append it: s.assistant("…", select("a", ["yes", "no"]))'
+    for_value: ClassVar[str] = 'append it by itself, and return what it binds: s += select("a", …), then s["a"]'
+
+    def __init__(self, name: str, options: Sequence[str | int | float | bool], norm: str | None = None) -> None:
+        self.name = name
+        self.options = options
+        self.norm = norm
+
+    def __repr__(self) -> str:
+        norm = "" if self.norm is None else f", norm={self.norm!r}"
+        return f"select({self.name!r}, {list(self.options)!r}{norm})"
 
 
 def gen(

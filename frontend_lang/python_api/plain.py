@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import msgspec
 
 from frontend_lang.errors import ProgramError
+from frontend_lang.python_api.handles import Handle
 from frontend_lang.python_api.promises import Promise
 from frontend_lang.values import Value, from_python
 
 _SCALARS = (str, int, float, bool, type(None))
 _WAYS_OUT = {
-    "Forking": "say how it is joined: fork.all()",
     "function": "call it",
     "Prompt": "call it, or s.use(it)",
-    "State": "s.text() is what it has so far",
+    "coroutine": "await it",
 }
 _BYTES = (bytes, bytearray, memoryview)  # they stay what they are, which is no value, and do not become base64
 
@@ -27,9 +28,8 @@ def plain_value(value: object) -> Value:
     if type(value) not in _SCALARS:
         try:
             value = msgspec.to_builtins(value, builtin_types=_BYTES, str_keys=True, enc_hook=_model)
-        except (TypeError, NotImplementedError) as error:
-            kind = type(value).__name__
-            raise ProgramError("E0402", f"a Python {kind} is no value: {error}", _WAYS_OUT.get(kind)) from None
+        except TypeError as error:
+            raise ProgramError("E0402", f"a Python {type(value).__name__} is no value: {error}") from None
     return from_python(value)
 
 
@@ -38,4 +38,9 @@ def _model(value: Any) -> object:
         return value.value
     if hasattr(value, "model_dump"):  # pydantic
         return value.model_dump(mode="json")
-    raise NotImplementedError(f"{type(value).__name__} has no JSON form")
+    if isinstance(value, Handle):
+        raise ProgramError("E0402", f"{value.called} is no value that can be written", value.for_text)
+    if inspect.iscoroutine(value):
+        value.close()  # or Python warns that nobody awaits it
+    kind = type(value).__name__
+    raise ProgramError("E0402", f"a Python {kind} is no value: it has no JSON form", _WAYS_OUT.get(kind))

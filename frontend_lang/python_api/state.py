@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, overload
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.bound_builtins import OF_DETAILS
@@ -15,6 +15,7 @@ from frontend_lang.python_api.asking import ask
 from frontend_lang.python_api.failures import call_site
 from frontend_lang.python_api.forking import Branch, Branches, Forking
 from frontend_lang.python_api.frames import Author, Frame
+from frontend_lang.python_api.handles import Handle
 from frontend_lang.python_api.instructions import Gen, Select
 from frontend_lang.python_api.plain import plain_value
 from frontend_lang.python_api.promises import Promise, making_of, plain
@@ -36,13 +37,17 @@ T = TypeVar("T")
 Content = str | Gen | Select | Promise | int | float | bool | list[Any] | dict[str, Any] | None
 
 
-class State:
+class State(Handle):
     """A growing prompt and the names that it has bound.
 
     `s += x`, `s.user(x)` and the like append text, `gen(…)`, `select(…)`, a promise (which never waits) or any other
     value as its text. `s["name"]` is the promise of what `gen` or `select` has bound. Only the body that was given a
     context may use it, and only while it runs.
     """
+
+    called: ClassVar[str] = "a context"
+    for_text: ClassVar[str] = "s.text() is what it has so far"
+    for_value: ClassVar[str] = 'return s.text(), or s["name"]'
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
@@ -155,7 +160,7 @@ class State:
         inner = self._inner(prompt)
         result = prompt.function(inner, *args, **kwargs)
         inner.end()
-        return result
+        return result.outcome() if isinstance(result, Forking) else result
 
     def invoke(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call a tool of the prompt; the promise of its result. Tools are called in the order of the program."""

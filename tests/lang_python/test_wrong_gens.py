@@ -75,7 +75,7 @@ WRONG: list[tuple[Callable[[State], Any], str, str]] = [
     (lambda s: s.user(select("a", [None])), "E0402", "an option of `select` is None, expected text"),  # type: ignore[list-item]
     (lambda s: s.user(select("a", [b"x"])), "E0402", "an option of `select` is b'x', expected text"),  # type: ignore[list-item]
     (lambda s: s.user(select(3, ["x"])), "E0402", "`select` binds 3, expected a name"),  # type: ignore[arg-type]
-    (lambda s: s.user(s), "E0402", "State has no JSON form (s.text() is what it has so far)"),  # type: ignore[arg-type]
+    (lambda s: s.user(s), "E0402", "a context is no value that can be written (s.text() is what it has so far)"),  # type: ignore[arg-type]
     (lambda s: s.user(s.fork(1, lambda b: "x")), "E0402", "(say how it is joined: fork.all())"),  # type: ignore[arg-type]
     (lambda s: s.user(lambda: 1), "E0402", "(call it)"),  # type: ignore[arg-type]
     (lambda s: s.user(prompt(lambda s: 1)), "E0402", "(call it, or s.use(it))"),  # type: ignore[arg-type]
