@@ -35,8 +35,10 @@ class Formatted:
         return self.source.file != "<stdin>"
 
     def diff(self) -> Iterator[str]:
-        """Lines of a unified diff; none if nothing but line endings changes."""
-        before, after = self.source.text.splitlines(keepends=True), (self.text or "").splitlines(keepends=True)
+        """Lines of a unified diff; none if nothing but line endings changes, or if the program does not parse."""
+        if self.text is None:
+            return
+        before, after = self.source.text.splitlines(keepends=True), self.text.splitlines(keepends=True)
         for line in difflib.unified_diff(before, after, self.source.file, self.source.file):
             yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 

@@ -119,3 +119,17 @@ def test_a_failing_write_leaves_the_file_and_no_other(radixkv, folder: Path, mon
     assert "No space left" in outcome.err
     assert (folder / "deep" / "ugly.rkv").read_text("utf-8") == UGLY
     assert [path.name for path in (folder / "deep").iterdir()] == ["ugly.rkv"]
+
+
+@pytest.mark.parametrize("options", [("--diff",), ("--diff", "--check")])
+def test_there_is_no_diff_of_what_does_not_parse(radixkv, folder: Path, monkeypatch, options) -> None:
+    broken = folder / "broken.rkv"
+    broken.write_text("user: hi\nlet let\n", "utf-8")
+    outcome = radixkv("fmt", *options, str(broken))
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "error[E0201]" in outcome.err
+    assert "broken" not in radixkv("fmt", *options, str(folder)).out  # the others' diffs are shown
+    monkeypatch.setattr(sys, "stdin", io.StringIO(BROKEN))
+    outcome = radixkv("fmt", *options, "-")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "error[E0201]" in outcome.err
