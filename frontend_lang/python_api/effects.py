@@ -19,6 +19,7 @@ from frontend_lang.running.options import time_limit
 from frontend_lang.running.places import placing
 from frontend_lang.running.run import is_being_cancelled
 from frontend_lang.tools import Tool
+from frontend_lang.values import text_of
 
 
 async def emit(frame: Frame, value: Any) -> None:
@@ -26,11 +27,21 @@ async def emit(frame: Frame, value: Any) -> None:
     frame.tell("emit", {"value": plain_value(await settled(value))})
 
 
-async def check(frame: Frame, holds: Any, message: str, where: CallSite) -> None:
-    """Record whether something holds."""
-    found = Check(bool(await settled(holds)), message, where.file, where.line, frame.scope.path, frame.scope.place)
+async def check(frame: Frame, holds: Any, message: Any, where: CallSite) -> None:
+    """Record whether something holds. Raises E0402 for what is neither True nor False."""
+    with placing(where.placed(frame.scope.path)):
+        told, said = truth(await settled(holds)), text_of(plain_value(await settled(message)))
+    found = Check(told, said, where.file, where.line, frame.scope.path, frame.scope.place)
     frame.scope.run.checks.add(found)
-    frame.tell("check", {"ok": found.ok, "message": message, "line": where.line, "file": where.file})
+    frame.tell("check", {"ok": found.ok, "message": said, "line": where.line, "file": where.file})
+
+
+def truth(holds: Any) -> bool:
+    """What was checked, if it is a bool. Raises E0402: the text "no" holds for Python."""
+    if isinstance(holds, bool):
+        return holds
+    hint = 's.check(s["a"] == "yes", …), or bool(…)'
+    raise ProgramError("E0402", f"`check` of {holds!r:.60}, expected True or False", hint)
 
 
 async def invoke(frame: Frame, name: str, given: Sequence[Any], named: Mapping[str, Any], where: CallSite) -> Any:

@@ -172,8 +172,10 @@ class State(Handle):
         self._effect("emit", lambda: effects.emit(self._frame, value))
 
     def check(self, holds: Any, message: str = "") -> None:
-        """Record in the result whether something holds."""
+        """Record in the result whether something holds: True, False, or the promise of one."""
         where = call_site()
+        if not isinstance(holds, Promise):
+            effects.truth(holds)
         self._effect("check", lambda: effects.check(self._frame, holds, message, where))
 
     def usage(self) -> dict[str, Value]:
