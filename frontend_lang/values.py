@@ -246,6 +246,8 @@ class _Shown:
     def _foreign(self, value: object, depth: int) -> Value:
         try:
             return self.shown(from_python(msgspec.to_builtins(value, str_keys=True)), depth + 1)
+        except RecursionError:
+            return f"a {type(value).__name__} nested deeper than {MAX_DEPTH} levels"
         except (TypeError, ProgramError):
             return str(value)
 

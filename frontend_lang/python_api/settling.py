@@ -22,7 +22,7 @@ _SCALARS = (str, int, float, bool, type(None))
 async def settled(value: Any) -> Any:
     """The value with every promise and fork in it waited for: in lists, tuples, sets, dicts, dataclasses, structs and
     pydantic models, however deep. Without any it is the value itself; otherwise a copy, whose other objects are the
-    same. Raises E0402 for a context, a gen, a select or a coroutine in it.
+    same. Raises E0402 for a context, a gen, a select or a coroutine in it, E0808 if it is too deep to be copied.
     """
     awaited, others = _looked_through(value)
     _check_no_coroutines(others)
@@ -32,7 +32,10 @@ async def settled(value: Any) -> Any:
     outcomes = [part.outcome() if isinstance(part, Handle) else part for part in awaited]
     for part, outcome in zip(awaited, outcomes, strict=True):
         known[id(part)] = await settled(await outcome)
-    return deepcopy(value, known)
+    try:
+        return deepcopy(value, known)
+    except RecursionError:
+        raise ProgramError("E0808", "a value with promises in it that is nested too deeply to be copied") from None
 
 
 def _check_no_coroutines(others: list[Any]) -> None:
