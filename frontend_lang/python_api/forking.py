@@ -172,6 +172,7 @@ class Forking(Handle):
             gather=join.made,
             placed=self._where.placed(frame.scope.path),
             keep=join.keep,
+            plain=plain_value,
         )
         return frame.promise(begin_fork(frame.scope.run, frame.where(frame.round(site)), plan), "the fork")
 

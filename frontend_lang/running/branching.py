@@ -26,7 +26,7 @@ from frontend_lang.running.promises import Begun, Derived, Spawned, Undertakings
 from frontend_lang.running.run import Run, as_program_error, is_being_cancelled
 from frontend_lang.running.strands import Strand
 from frontend_lang.runtime import Role, Text
-from frontend_lang.values import checked_text, text_of, vote_key
+from frontend_lang.values import Value, checked_text, text_of, vote_key
 
 Gathered = Callable[[list[tuple[int, Any]]], Awaitable[Any]]
 BranchWork = Callable[[int, Where], Awaitable[Outcome]]
@@ -38,7 +38,8 @@ class ForkPlan:
 
     `labels` name the branches in paths; `work` runs one of them on a context and strand of its own. `policy` is that of
     the join; where it has no winner, `gather` makes the value of (index, value) in the order of the branches. With
-    `keep` the outcome becomes part of the parent, and `work` has to leave nothing unsettled on its context.
+    `keep` the outcome becomes part of the parent, and `work` has to leave nothing unsettled on its context; `plain` makes
+    values of the language of what `work` gives.
     """
 
     site: str
@@ -49,6 +50,7 @@ class ForkPlan:
     gather: Gathered
     placed: Placed
     keep: bool = False
+    plain: Callable[[Any], Value] = lambda value: value
 
 
 async def fork(run: Run, where: Where, plan: ForkPlan) -> Any:
@@ -156,7 +158,7 @@ class RunningFork:
         if isinstance(policy, Gather):
             winner, value = None, await plan.gather(policy.values(none_for_failed=self._on_error == "none"))
             if plan.keep:
-                self._keep_text(kept_text(value))
+                self._keep_text(kept_text(value, plan.plain))
         else:
             outcome = winner_of(policy, plan.policy, self._failure_hint())
             winner, value = outcome.index, outcome.value
@@ -293,10 +295,10 @@ async def end_all(tasks: Sequence[asyncio.Task[None]]) -> None:
     await asyncio.wait(tasks)
 
 
-def kept_text(value: Any) -> str:
+def kept_text(value: Any, plain: Callable[[Any], Value]) -> str:
     """What `keep` appends: the values of a list or record one after the other, anything else as it is."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
-        return checked_text("".join([text_of(item) for item in value if item is not None]))
-    return text_of(value)
+        return checked_text("".join([text_of(plain(item)) for item in value if item is not None]))
+    return text_of(plain(value))

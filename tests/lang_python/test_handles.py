@@ -182,3 +182,11 @@ def test_a_coroutine_that_nobody_awaits_is_refused(holder: str) -> None:
         assert caught.value.code == "E0402"
         assert "coroutine" in caught.value.message
         assert caught.value.hint == "await it"
+
+
+def test_what_a_fork_keeps_is_the_text_of_any_value() -> None:
+    def body(s: State) -> Any:
+        s.fork_over([(1, 2), Answer("x"), {1: None}], lambda b, item: item).all(keep=True)
+        return s.text()
+
+    assert run(body) == '[1,2]{"of":"x"}{"1":null}'
