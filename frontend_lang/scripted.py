@@ -43,6 +43,7 @@ from frontend_lang.runtime import (
     Scores,
     Text,
 )
+from frontend_lang.script_arguments import as_answer, as_scores, check_answers, check_hooks, check_scores
 
 MAX_SHOWN = 120  # characters of an answer or constraint in a message
 _TOKEN = re.compile(r"\s*\S+|\s+")
@@ -142,6 +143,7 @@ class ScriptedRuntime:
     `live` counts contexts that have been opened or forked and not released, `calls` counts verbs. `history` keeps the
     text of every context at its release, in order. `delay(verb, context)` gives seconds to wait before a verb does
     its work; `on_call(count, verb)` is told before every verb and may raise or cancel.
+    Raises TypeError for answers that are no texts, scores that are no numbers, and functions that cannot be called so.
     """
 
     def __init__(
@@ -153,6 +155,9 @@ class ScriptedRuntime:
         on_call: Callable[[int, str], None] | None = None,
         model: str = "scripted",
     ) -> None:
+        check_answers(answers)
+        check_scores(scores)
+        check_hooks(delay, on_call)
         self._answers = answers
         self._scores = scores
         self._delay = delay
@@ -262,7 +267,7 @@ class ScriptedRuntime:
 
     def _next_answer(self, call: ScriptedCall) -> str:
         if not isinstance(self._answers, Sequence):
-            return self._answers(call.prompt, call)
+            return as_answer(self._answers(call.prompt, call), call.index)
         if call.index >= len(self._answers):
             raise RuntimeFailure(
                 "E0601", f"the script has {len(self._answers)} answers, generation {call.index + 1} asks"
@@ -288,7 +293,7 @@ class ScriptedRuntime:
             return [-float(index) for index in range(len(options))]
         if isinstance(self._scores, Mapping):
             return [self._scores.get(option, -100.0) for option in options]
-        return self._scores(prompt, options)
+        return as_scores(self._scores(prompt, options), len(options))
 
     async def fork(self, context: ContextId, n: int) -> Fork:
         """`n` copies of the context after one prefill."""
