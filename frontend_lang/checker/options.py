@@ -60,7 +60,7 @@ def _check(construct: str, options: Sequence[ast.Option], known: Sequence[str], 
     for option in options:
         span = span_at(option.span, len(option.name))
         if option.name not in known:
-            report.add("E0303", span, f"{construct} has no option `{option.name}`", _meant(option.name, known))
+            report.add("E0303", span, f"{construct} has no option `{option.name}`", meant(option.name, known))
         elif option.name in seen:
             report.add("E0309", span, f"option `{option.name}` is given twice", "remove one")
         elif option.name in UNBUILT_OPTIONS:
@@ -70,7 +70,8 @@ def _check(construct: str, options: Sequence[ast.Option], known: Sequence[str], 
         seen.add(option.name)
 
 
-def _meant(name: str, known: Sequence[str]) -> str | None:
+def meant(name: str, known: Sequence[str]) -> str | None:
+    """A hint for a name that is no option: ours for that of another system, the closest, or what there is."""
     offered = [option for option in known if option not in UNBUILT_OPTIONS]
     ours = FOREIGN_OPTIONS.get(name)
     return f"write `{ours}`" if ours in offered else suggestion(name, offered)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from frontend_lang.errors import ProgramError
 from frontend_lang.python_api.handles import Handle
+from frontend_lang.python_api.keywords import with_keywords
 from frontend_lang.python_api.promises import plain
 from frontend_lang.values import Value
 
@@ -59,6 +60,7 @@ class Select(Handle):
         return f"select({self.name!r}, {list(self.options)!r}{norm})"
 
 
+@with_keywords("gen")
 def gen(
     name: str,
     *,
@@ -102,6 +104,7 @@ def gen(
     return Gen(_name(name, "gen"), options, None if type is str else type, until)
 
 
+@with_keywords("select")
 def select(name: str, options: Iterable[str | int | float | bool], *, norm: str | None = None) -> Select:
     """Append the likeliest of the options and bind it to `name`. `norm`: "tokens", "sum", "greedy" or "prior"."""
     given = plain(options)

@@ -17,6 +17,7 @@ from frontend_lang.python_api.forking import Branch, Branches, Forking
 from frontend_lang.python_api.frames import Author, Frame
 from frontend_lang.python_api.handles import Handle
 from frontend_lang.python_api.instructions import Gen, Select
+from frontend_lang.python_api.keywords import FORK_KEYWORDS, SET_KEYWORDS, check_keywords
 from frontend_lang.python_api.plain import plain_value
 from frontend_lang.python_api.promises import Promise, making_of, plain
 from frontend_lang.python_api.scopes import Scope, current_scope
@@ -92,6 +93,7 @@ class State(Handle):
     def set(self, **options: Value) -> None:
         """Defaults for the gens that follow in this body and its branches, by the names that `gen` gives them."""
         self._ready()
+        check_keywords("set", options, SET_KEYWORDS)
         gen_settings(options)
         self._frame.defaults.update(options)
 
@@ -257,6 +259,7 @@ class State(Handle):
         self, each: list[Branch], options: dict[str, Value], defaults: dict[str, Value], *, arms: bool = False
     ) -> Forking:
         self._ready()
+        check_keywords("fork", defaults, FORK_KEYWORDS)
         gen_settings(defaults)
         branches = Branches(each, arms, fork_settings(options), defaults)
         self._forking = Forking(self._frame, branches, call_site(), State)

@@ -38,8 +38,8 @@ class ForkPlan:
 
     `labels` name the branches in paths; `work` runs one of them on a context and strand of its own. `policy` is that of
     the join; where it has no winner, `gather` makes the value of (index, value) in the order of the branches. With
-    `keep` the outcome becomes part of the parent, and `work` has to leave nothing unsettled on its context; `plain` makes
-    values of the language of what `work` gives.
+    `keep` the outcome becomes part of the parent, and `work` has to leave nothing unsettled on its context; `plain`
+    makes values of the language of what `work` gives.
     """
 
     site: str
