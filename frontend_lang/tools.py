@@ -17,6 +17,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, TypeAlias, get_type_hints, overload
 
 from frontend_lang.threads import in_thread
@@ -72,13 +73,20 @@ def tool(function: ToolFunction, /) -> Tool: ...
 @overload
 def tool(*, name: str | None = None, timeout_s: float | None = None) -> Callable[[ToolFunction], Tool]: ...
 def tool(
-    function: ToolFunction | None = None, /, *, name: str | None = None, timeout_s: float | None = None
+    function: ToolFunction | None = None,
+    /,
+    *,
+    name: str | None = None,
+    timeout_s: float | None = None,
+    **others: Any,
 ) -> Tool | Callable[[ToolFunction], Tool]:
     """Make a function a tool: `@tool`, or `@tool(name="wiki", timeout_s=10)`.
 
     Name, description and types are the function's unless said otherwise. Raises TypeError for a function that a program
     cannot call: one with positional-only or `*` parameters, a generator, or one without a name.
     """
+    check_options("@tool", others, ("name", "timeout_s"))
+    _check_settings(name, timeout_s)
     if function is None:
         return lambda decorated: tool_of(decorated, name, timeout_s)
     return tool_of(function, name, timeout_s)
@@ -86,12 +94,13 @@ def tool(
 
 def tool_of(function: ToolFunction, name: str | None = None, timeout_s: float | None = None) -> Tool:
     """The tool that a function is; a tool keeps all that is not given. Raises TypeError and ValueError as `tool`."""
-    if timeout_s is not None and timeout_s <= 0:
-        raise ValueError(f"timeout_s={timeout_s} of a tool, expected more than 0")
+    _check_settings(name, timeout_s)
     if isinstance(function, Tool):
         return replace(
             function, name=name or function.name, timeout_s=function.timeout_s if timeout_s is None else timeout_s
         )
+    if not callable(function):
+        raise TypeError(f"a tool is {function!r:.60}, expected a function, as in @tool or tools=[wiki]")
     name = name or str(getattr(function, "__name__", ""))
     if not name.isidentifier():
         raise TypeError(f"a tool needs a name that programs can write, found {name!r}: give @tool(name=…)")
@@ -99,6 +108,18 @@ def tool_of(function: ToolFunction, name: str | None = None, timeout_s: float | 
     hints = _hints(function)
     parameters = tuple(_parameter(item, hints, name) for item in inspect.signature(function).parameters.values())
     return Tool(name, inspect.getdoc(function) or "", parameters, hints.get("return"), function, timeout_s)
+
+
+def _check_settings(name: object, timeout_s: object) -> None:
+    """Raise TypeError for a setting of another type, ValueError for a time that is none."""
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f'a tool of name={name!r:.60}, expected a text: @tool(name="wiki")')
+    if timeout_s is None:
+        return
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)):
+        raise TypeError(f"a tool of timeout_s={timeout_s!r:.60}, expected a number of seconds: @tool(timeout_s=10)")
+    if not timeout_s > 0:
+        raise ValueError(f"timeout_s={timeout_s} of a tool, expected more than 0")
 
 
 class ToolSet:
@@ -121,9 +142,11 @@ class ToolSet:
             return given
         if isinstance(given, Mapping):
             return cls(tool_of(function, name) for name, function in given.items())
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise TypeError(f"tools={given!r:.60}, expected functions: tools=[wiki]")
-        return cls(map(tool_of, given))
+        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+            name = name_of(given)
+            hint = f"tools=[{name}]" if callable(given) else "tools=[wiki]"
+            raise TypeError(f"tools={name:.60}, expected a list of functions: {hint}")
+        return cls(map(_listed, given))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -133,6 +156,26 @@ class ToolSet:
     def get(self, name: str) -> Tool | None:
         """The tool of this name."""
         return self._tools.get(name)
+
+
+def _listed(function: Any) -> Tool:
+    if callable(function):
+        return tool_of(function)
+    hint = f"tools=[{function}]" if isinstance(function, str) and function.isidentifier() else "tools=[wiki]"
+    raise TypeError(f"tools has {function!r:.60}, expected a function, marked with @tool or not: {hint}")
+
+
+def name_of(value: object) -> str:
+    """What a function is called; the repr of anything else."""
+    return str(getattr(value, "__name__", None) or repr(value)) if callable(value) else repr(value)
+
+
+def check_options(what: str, others: Iterable[str], known: Sequence[str]) -> None:
+    """Raise TypeError for the first keyword that is no option, with the one that is meant."""
+    for name in others:
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"options: {', '.join(known)}"
+        raise TypeError(f"{what} has no option {name!r}: {hint}")
 
 
 def check_function(function: Callable[..., Any], what: str) -> None:

@@ -18,7 +18,8 @@ from frontend_lang.running.checks import Check
 from frontend_lang.running.options import time_limit
 from frontend_lang.running.places import placing
 from frontend_lang.running.run import is_being_cancelled
-from frontend_lang.tools import Tool
+from frontend_lang.tools import Tool, name_of
+from frontend_lang.types.words import shortened
 from frontend_lang.values import text_of
 
 
@@ -44,13 +45,23 @@ def truth(holds: Any) -> bool:
     raise ProgramError("E0402", f"`check` of {holds!r:.60}, expected True or False", hint)
 
 
-async def invoke(frame: Frame, name: str, given: Sequence[Any], named: Mapping[str, Any], where: CallSite) -> Any:
+def tool_name(name: Any) -> str:
+    """The name of a tool, if it is text. Raises E0402."""
+    if isinstance(name, str):
+        return name
+    found, given = shortened(name_of(name), 60), callable(name)
+    hint = f's.invoke("{found if given else "wiki"}", …)'
+    message = f"`invoke` of {found}{' itself' if given else ''}, expected the name of a tool"
+    raise ProgramError("E0402", message, hint)
+
+
+async def invoke(frame: Frame, name: Any, given: Sequence[Any], named: Mapping[str, Any], where: CallSite) -> Any:
     """Call a tool of the prompt.
 
     Raises E0301, E0307, E0402, E0803, E0811, and E0704 for what the tool raises or a result unlike its annotation.
     """
     with placing(where.placed(frame.scope.path)):
-        tool = frame.author.tools.get(name)
+        tool = frame.author.tools.get(tool_name(await settled(name)))
         if tool is None:
             known = ", ".join(f"`{known}`" for known in frame.author.tools.names) or "none"
             raise ProgramError("E0301", f"unknown tool `{name!s:.60}`", f"tools of this prompt: {known}")

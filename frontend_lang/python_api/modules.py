@@ -14,6 +14,7 @@ from frontend_lang.interpreter.execution import Execution, Here
 from frontend_lang.interpreter.tools import provided_tools
 from frontend_lang.modules import Module
 from frontend_lang.performing import RunSettings, Work
+from frontend_lang.python_api.arguments import bound_arguments
 from frontend_lang.python_api.plain import plain_value
 from frontend_lang.python_api.prompts import Runnable
 from frontend_lang.python_api.runtimes import RunOptions
@@ -47,10 +48,7 @@ class TextPrompt(Runnable[..., Any]):
         self._bound(arguments, named)
 
     def _bound(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            return self.__signature__.bind(*arguments, **named).arguments
-        except TypeError as error:
-            raise TypeError(f"{self.name}{self.__signature__}: {error}") from None
+        return bound_arguments(self.name, self.__signature__, arguments, named)
 
     def _settings(self, options: RunOptions) -> RunSettings:
         module = self._module

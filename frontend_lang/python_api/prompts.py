@@ -12,6 +12,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from frontend_lang.errors import ProgramError
 from frontend_lang.events import Event, Listener
 from frontend_lang.performing import RunSettings, Work, perform
+from frontend_lang.python_api.arguments import bound_arguments, is_unbound_method
 from frontend_lang.python_api.batches import BatchSettings, OnError, batch_async, checked_row, checked_rows, row_seeds
 from frontend_lang.python_api.failures import unwrapped
 from frontend_lang.python_api.frames import Author
@@ -26,7 +27,7 @@ from frontend_lang.running.limits import Limits
 from frontend_lang.running.promises import Spawned
 from frontend_lang.runtime import Runtime
 from frontend_lang.seeds import Place
-from frontend_lang.tools import HostTools, ToolSet, check_function
+from frontend_lang.tools import HostTools, ToolSet, check_function, check_options
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -247,6 +248,8 @@ class Prompt(Runnable[P, T]):
     """
 
     def __init__(self, function: Callable[Concatenate[State, P], Any], name: str | None, tools: HostTools) -> None:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f'prompt of name={name!r:.60}, expected a text: @prompt(name="solve")')
         name = name or getattr(function, "__name__", None)
         check_function(function, f"prompt {name}" if name else "a prompt")
         self.name = name or "prompt"
@@ -268,10 +271,9 @@ class Prompt(Runnable[P, T]):
         return f"<prompt {self.name}{self.__signature__}>"
 
     def _check(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:
-        try:
-            self.__signature__.bind(*arguments, **named)
-        except TypeError as error:
-            raise TypeError(f"prompt {self.name}{self.__signature__}: {error}") from None
+        if is_unbound_method(self.function):
+            raise TypeError(f"prompt {self.name} is a method: call it of an object, not of its class")
+        bound_arguments(f"prompt {self.name}", self.__signature__, arguments, named)
 
     def _work(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Work:
         call = Call(self.function, self.author, arguments, named)
@@ -303,12 +305,15 @@ def prompt(function: Callable[Concatenate[State, P], Coroutine[Any, Any, T]], /)
 def prompt(function: Callable[Concatenate[State, P], T], /) -> Prompt[P, T]: ...
 @overload
 def prompt(*, name: str | None = None, tools: HostTools = ()) -> PromptMaker: ...
-def prompt(function: Callable[..., Any] | None = None, /, *, name: str | None = None, tools: HostTools = ()) -> Any:
+def prompt(
+    function: Callable[..., Any] | None = None, /, *, name: str | None = None, tools: HostTools = (), **others: Any
+) -> Any:
     """Make a function a prompt: `@prompt`, or `@prompt(tools=[wiki])`. Its body may be sync or async.
 
     `name` begins the sites that seeds are drawn from; `tools` are what the body may `invoke`.
     Raises TypeError for a generator, for a function without a context, or with a parameter named as a run option.
     """
+    check_options("@prompt", others, ("name", "tools"))
     maker = PromptMaker(name, tools)
     return maker if function is None else maker(function)
 

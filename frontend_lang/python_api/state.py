@@ -27,7 +27,8 @@ from frontend_lang.running.options import fork_settings, gen_settings
 from frontend_lang.running.promises import Derived
 from frontend_lang.running.run import usage_record
 from frontend_lang.runtime import Role
-from frontend_lang.tools import check_function
+from frontend_lang.tools import check_function, name_of
+from frontend_lang.types.words import shortened
 from frontend_lang.values import Value, checked_text, text_of
 
 if TYPE_CHECKING:
@@ -157,7 +158,9 @@ class State(Handle):
         """Run a prompt's body in this context: what it returns, of an async one a coroutine. Its names are its own."""
         self._ready()
         if not _is_prompt(prompt):
-            raise TypeError(f"`use` of {prompt!r:.60}, expected a prompt: a function with @prompt")
+            hint = "its arguments come after it, since a call of it is its value: s.use(solve, question)"
+            found = shortened(name_of(prompt), 60)
+            raise TypeError(f"`use` of {found}, expected a prompt: a function with @prompt; {hint}")
         prompt._check(args, kwargs)
         inner = self._inner(prompt)
         result = prompt.function(inner, *args, **kwargs)
@@ -165,9 +168,15 @@ class State(Handle):
         return result.outcome() if isinstance(result, Forking) else result
 
     def invoke(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a tool of the prompt; the promise of its result. Tools are called in the order of the program."""
+        """Call a tool of the prompt; the promise of its result. Tools are called in the order of the program.
+
+        The name may be a promise, of a `select` between tools.
+        """
         where = call_site()
-        return self._effect(f"tool `{name}`", lambda: effects.invoke(self._frame, name, args, kwargs, where))
+        if not isinstance(name, Promise):
+            effects.tool_name(name)
+        what = "the tool" if isinstance(name, Promise) else f"tool `{name}`"
+        return self._effect(what, lambda: effects.invoke(self._frame, name, args, kwargs, where))
 
     def emit(self, value: Any) -> None:
         """Tell the listener of a value, in the order of the program."""

@@ -82,7 +82,7 @@ WRONG: list[tuple[Callable[[State], Any], str, str]] = [
     (lambda s: s.user(b"x"), "E0402", "a Python bytes is no value of the language (data.decode()"),  # type: ignore[arg-type]
     (lambda s: s.user([1, bytearray(b"x")]), "E0402", "a Python bytearray is no value"),
     (lambda s: s.emit({"x": b"x"}), "E0402", "a Python bytes is no value"),
-    (lambda s: s.invoke(3), "E0301", "unknown tool `3`"),  # type: ignore[arg-type]
+    (lambda s: s.invoke(3), "E0402", "`invoke` of 3, expected the name of a tool"),  # type: ignore[arg-type]
     (
         lambda s: s.user(gen("a", type=Pair)),
         "E0506",
@@ -115,7 +115,7 @@ def test_what_cannot_be_generated_or_appended_is_refused(act: Callable[[State], 
         (lambda: Regex(3), "pattern is 3, expected a pattern"),
         (lambda: Schema(3), "Schema(schema=3): expected a dict"),
         (lambda: Schema(None), "expected a dict"),
-        (lambda: prompt(tools=3)(lambda s: 1), "tools=3, expected functions: tools=[wiki]"),  # type: ignore[arg-type]
+        (lambda: prompt(tools=3)(lambda s: 1), "tools=3, expected a list of functions: tools=[wiki]"),  # type: ignore[arg-type]
         (lambda: frontend_lang.run(3, runtime=ScriptedRuntime([])), "source=3, expected the text of a program"),  # type: ignore[arg-type]
         (lambda: frontend_lang.run("return 1", 3, runtime=ScriptedRuntime([])), "args=3, expected arguments by name"),  # type: ignore[arg-type]
         (lambda: frontend_lang.run("return 1", tools="wiki", runtime=ScriptedRuntime([])), "tools='wiki', expected"),
