@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -12,6 +12,7 @@ from frontend_lang.syntax import ast
 from frontend_lang.tools import ToolSet
 
 _DECLARATIONS = (ast.Def, ast.TypeDefinition, ast.Tool, ast.Import, ast.Test, ast.Param)
+_CHOOSING = '--entry NAME, or entry="NAME" in Python'
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,13 @@ def choose_entry(program: ast.Program, name: str | None) -> ast.Def | None:
         return defs[stem]
     if len(defs) == 1:
         return next(iter(defs.values()))
-    raise ProgramError("E0306", f"no entry: choose one of {', '.join(defs)}", "--entry NAME")
+    raise ProgramError("E0306", f"no entry: choose one of {', '.join(defs)}", _CHOOSING)
 
 
 def _named(defs: Mapping[str, ast.Def], name: str) -> ast.Def:
     if name in defs:
         return defs[name]
-    raise ProgramError("E0306", f"no def `{name}`; there are: {', '.join(defs) or 'none'}", "--entry NAME")
+    raise ProgramError("E0306", f"no def `{name}`; there are: {', '.join(defs) or 'none'}", _CHOOSING)
 
 
 def parameters(program: ast.Program, entry: ast.Def | None) -> list[ast.Param | ast.Parameter]:
@@ -60,15 +61,34 @@ def parameters(program: ast.Program, entry: ast.Def | None) -> list[ast.Param | 
     return [node for node in program.statements if isinstance(node, ast.Param)]
 
 
-def check_arguments(known: Iterable[ast.Param | ast.Parameter], arguments: Mapping[str, object]) -> None:
-    """Raises E0307 that names every argument that is missing or that nothing takes."""
+def as_options(names: Iterable[str]) -> str:
+    """How a command line gives arguments."""
+    return " ".join(f"-a {name}=…" for name in names)
+
+
+def as_args(names: Iterable[str]) -> str:
+    """How `run` is given arguments."""
+    return "args={" + ", ".join(f'"{name}": …' for name in names) + "}"
+
+
+def as_keywords(names: Iterable[str]) -> str:
+    """How a def of a module is given arguments."""
+    return ", ".join(f"{name}=…" for name in names)
+
+
+def check_arguments(
+    known: Iterable[ast.Param | ast.Parameter],
+    arguments: Mapping[str, object],
+    way: Callable[[Iterable[str]], str] = as_args,
+) -> None:
+    """Raises E0307 that names every argument that is missing, and the `way` to give it, or that nothing takes."""
     known = list(known)
     names = [parameter.name for parameter in known]
     missing = [node for node in known if node.default is None and node.name not in arguments]
     unknown = [name for name in arguments if name not in names]
     if missing:
         what = ", ".join(f"`{node.name}`" for node in missing) + (f"; {_unknown(unknown)}" if unknown else "")
-        hint = " ".join(f"-a {node.name}=…" for node in missing)
+        hint = way([node.name for node in missing])
         raise ProgramError("E0307", f"missing arguments: {what}", hint, span=missing[0].span)
     if unknown:
         raise ProgramError("E0307", _unknown(unknown), f"the program takes: {', '.join(names) or 'none'}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontend_lang.errors import ProgramError
-from frontend_lang.interpreter.entry import Inputs, check_arguments, choose_entry, parameters
+from frontend_lang.interpreter.entry import Inputs, as_args, as_keywords, check_arguments, choose_entry, parameters
 from frontend_lang.interpreter.frames import Env, Frame
 from frontend_lang.interpreter.interpreter import Interpreter
 from frontend_lang.interpreter.machine import Jump
@@ -49,7 +49,7 @@ class Execution:
     def __init__(self, module: Module, run: Run, inputs: Inputs) -> None:
         self._module = module
         self._run = run
-        self._arguments = inputs.arguments
+        self._inputs = inputs
         self._interpreter = Interpreter(run, inputs)
 
     async def finish(self, entry_name: str | None) -> Ended:
@@ -95,7 +95,8 @@ class Execution:
 
     def _chosen(self, entry_name: str | None) -> ast.Def | None:
         entry = choose_entry(self._module.program, entry_name)
-        check_arguments(parameters(self._module.program, entry), self._arguments)
+        way = as_args if self._inputs.texts else as_keywords
+        check_arguments(parameters(self._module.program, entry), self._inputs.arguments, way)
         return entry
 
     async def _ended(self, entry: ast.Def | None, env: Env) -> Ended:

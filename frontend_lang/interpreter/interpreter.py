@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from frontend_lang.errors import ProgramError
+from frontend_lang.interpreter.entry import as_args
 from frontend_lang.interpreter.frames import Env, Eventual
 from frontend_lang.interpreter.machine import Executor, Jump, Signal
 from frontend_lang.interpreter.tools import Tools
@@ -75,7 +76,7 @@ class Interpreter(Tools):
         if node.name in self.inputs.arguments:
             return await self._given(node, env)
         if node.default is None:
-            raise ProgramError("E0307", f"no value for parameter `{node.name}`", f"-a {node.name}=…")
+            raise ProgramError("E0307", f"no value for parameter `{node.name}`", as_args([node.name]))
         return self.types(env).fit(await self.evaluate(node.default, env), node.type, f"parameter `{node.name}`")
 
     async def _given(self, node: ast.Param | ast.Parameter, env: Env) -> Value:

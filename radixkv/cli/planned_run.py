@@ -51,14 +51,14 @@ def planned_run(source: ProgramSource, inputs: Inputs, *, quiet: bool = False) -
     click.UsageError for a folder or file that cannot be read.
     """
     from frontend_lang.errors import ProgramError
-    from frontend_lang.interpreter.entry import check_arguments, choose_entry, parameters
+    from frontend_lang.interpreter.entry import as_options, check_arguments, choose_entry, parameters
     from frontend_lang.interpreter.tools import provided_tools
 
     report, module = checked_program(source, inputs.entry, quiet=quiet)
     data, tools = data_folder(source, inputs.data), read_tools(inputs.tools)
     try:
         known = parameters(module.program, choose_entry(module.program, inputs.entry))
-        check_arguments(known, inputs.arguments)
+        check_arguments(known, inputs.arguments, as_options)
         _check_values(known, module, inputs.arguments)
         provided = provided_tools(module, tools)
     except ProgramError as error:

@@ -136,11 +136,18 @@ def _only_run(trace: Trace, file: str) -> tuple[Event, ...]:
 
 def _replayed(events: Sequence[Event], program: str, inputs: Inputs, model: str) -> Replay:
     from frontend_lang.errors import ProgramError
+    from frontend_lang.interpreter.entry import as_options, check_arguments, choose_entry, parameters
     from frontend_lang.tracing import replay
 
     source = read_program(program, None)
     report, module = checked_program(source, inputs.entry, quiet=True)
     interrupts.heed()
+    try:
+        known = parameters(module.program, choose_entry(module.program, inputs.entry))
+        check_arguments(known, inputs.arguments, as_options)
+    except ProgramError as error:
+        error.file = error.file or module.file
+        raise program_failure(error, report.sources, exit_code=USAGE) from error
     work = replay(
         events,
         module,

@@ -132,6 +132,8 @@ def test_a_run_is_traced_and_replayed_without_a_model(radixkv, tiny: list[str], 
     assert again.code == 0, again.err
     replay, recorded = json.loads(again.out)["replay"], json.loads(first.out)
     assert (replay["same"], replay["value"], replay["vars"]) == (True, recorded["value"], recorded["vars"])
+    missing = radixkv("trace", str(trace), "--replay", str(program))
+    assert (missing.code, "-a q=…" in missing.err) == (2, True)
     other = radixkv("trace", str(trace), "--replay", str(program), "-a", "q=2")
     assert other.code == 1
     assert "main: the text differs" in other.err

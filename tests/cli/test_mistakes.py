@@ -70,6 +70,7 @@ def test_arguments_are_checked_before_a_model_is_loaded(radixkv) -> None:
     outcome = radixkv(*program, "-a", "y=1")
     assert outcome.code == 2
     assert "error[E0307]: missing arguments: `x`; unknown arguments: `y`" in outcome.err
+    assert "-a x=…" in outcome.err
     assert radixkv(*program, "-a", "x=1", "--entry", "q").code == 2
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -160,3 +160,17 @@ def test_a_promise_given_to_a_module_is_its_value(module: Any, runtime: Scripted
         return [module.takes(s["a"]), module.takes([s["a"]])]
 
     assert outer() == ["one two", ["one two"]]
+
+
+def test_a_missing_argument_is_said_in_the_way_that_it_is_given(tmp_path: Path) -> None:
+    text = "def f(a = 1, n: int, m: int) { return n }"
+    program = tmp_path / "p.rkv"
+    program.write_text(text)
+    ways: list[tuple[Callable[[], Any], str]] = [
+        (lambda: frontend_lang.run(text, runtime=ScriptedRuntime()), 'args={"n": …, "m": …}'),
+        (lambda: frontend_lang.load(program).f(2, runtime=ScriptedRuntime()), "n=…, m=…"),
+    ]
+    for call, hint in ways:
+        with pytest.raises(ProgramError) as caught:
+            call()
+        assert (caught.value.code, caught.value.hint) == ("E0307", hint)

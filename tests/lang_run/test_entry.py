@@ -83,7 +83,7 @@ def test_missing_and_unknown_arguments_are_named_before_anything_runs() -> None:
     runtime = ScriptedRuntime()
     with pytest.raises(ProgramError, match="`q`") as caught:
         run_on(runtime, "param p = 1\nuser 'x'\ngen a\nparam q", {})
-    assert (caught.value.code, caught.value.hint) == ("E0307", "-a q=…")
+    assert (caught.value.code, caught.value.hint) == ("E0307", 'args={"q": …}')
     with pytest.raises(ProgramError, match="`z`") as caught:
         run_on(runtime, "param p = 1\ngen a", {"z": 1})
     assert caught.value.code == "E0307"
