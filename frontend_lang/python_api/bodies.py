@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from frontend_lang.python_api.failures import carried
+from frontend_lang.python_api.failures import carried, placing_in_body
 from frontend_lang.python_api.scopes import Scope, entered
 from frontend_lang.python_api.settling import settled
 from frontend_lang.threads import in_thread
@@ -25,9 +25,11 @@ async def run_body(
     with entered(scope):
         scope.strand.start_all()
         if inspect.iscoroutinefunction(inspect.unwrap(function)):
-            return await settled(await call())
+            with placing_in_body(scope.path):
+                value = await call()
+            return await settled(value)
         try:
-            result = await in_thread(partial(carried, call), f"body of {scope.path}")
+            result = await in_thread(partial(carried, call, scope.path), f"body of {scope.path}")
         except asyncio.CancelledError:
             scope.cancel()
             raise

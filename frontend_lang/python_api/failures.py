@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import TracebackType
 from typing import TypeVar
 
 from frontend_lang.errors import ProgramError
@@ -51,10 +52,36 @@ def carrying() -> Iterator[None]:
         raise Carried(error) from error
 
 
-def carried(function: Callable[[], _T]) -> _T:
+@contextmanager
+def placing_in_body(path: str) -> Iterator[None]:
+    """Give an error of the body that the block calls, if it has no place, the line of the body that has led to it."""
+    try:
+        yield
+    except ProgramError as error:
+        where = _line_of_body(error.__traceback__)
+        if where is not None:
+            error.at(where, where.file, path)
+        raise
+
+
+def _line_of_body(trace: TracebackType | None) -> CallSite | None:
+    """The innermost line of the host before the traceback comes back to this package."""
+    found: CallSite | None = None
+    while trace is not None:
+        code, outside = trace.tb_frame.f_code, trace.tb_frame.f_globals.get("__package__") != _OWN
+        if found is not None and not outside:
+            break
+        if outside:
+            found = CallSite(code.co_filename, trace.tb_lineno)
+        trace = trace.tb_next
+    return found
+
+
+def carried(function: Callable[[], _T], path: str) -> _T:
     """What the function gives, in a thread in which nothing but its own code cancels anything."""
     try:
-        return function()
+        with placing_in_body(path):
+            return function()
     except ProgramError:
         raise
     except BaseException as error:

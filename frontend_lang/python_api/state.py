@@ -12,7 +12,7 @@ from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.bound_builtins import OF_DETAILS
 from frontend_lang.python_api import effects
 from frontend_lang.python_api.asking import ask
-from frontend_lang.python_api.failures import call_site
+from frontend_lang.python_api.failures import call_site, placing_in_body
 from frontend_lang.python_api.forking import Branch, Branches, Forking
 from frontend_lang.python_api.frames import Author, Frame
 from frontend_lang.python_api.handles import Handle
@@ -163,7 +163,8 @@ class State(Handle):
             raise TypeError(f"`use` of {found}, expected a prompt: a function with @prompt; {hint}")
         prompt._check(args, kwargs)
         inner = self._inner(prompt)
-        result = prompt.function(inner, *args, **kwargs)
+        with placing_in_body(self._frame.scope.path):
+            result = prompt.function(inner, *args, **kwargs)
         inner.end()
         return result.outcome() if isinstance(result, Forking) else result
 

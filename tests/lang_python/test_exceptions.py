@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frontend_lang import ScriptedRuntime, State, gen, prompt
+from frontend_lang import Fail, ProgramError, ScriptedRuntime, State, gen, prompt
 
 
 class Stop(BaseException):
@@ -129,3 +129,47 @@ def test_a_row_that_cancels_itself_loses_no_other() -> None:
     rows = [{"bad": True}, {"bad": False}, {"bad": True}]
     found = row.batch(rows, width=1, runtime=ScriptedRuntime())
     assert [type(value) for value in found] == [asyncio.CancelledError, str, asyncio.CancelledError]
+
+
+def _helper(s: State) -> None:
+    s.user("x", gen("a", temp=-1))
+
+
+PLACED: dict[str, Callable[[State], Any]] = {
+    "an option": lambda s: s.user(gen("a", temp=-1)),
+    "what cannot be appended": lambda s: s.user(object()),  # type: ignore[arg-type]
+    "an unknown name": lambda s: s["zz"],
+    "a gen without a name": lambda s: s.user(gen("")),
+    "a fork of none": lambda s: s.fork(-1, lambda b: None),
+    "a check": lambda s: s.check("no"),
+    "a failure": lambda s: (_ for _ in ()).throw(Fail("x")),
+}
+
+
+@pytest.mark.parametrize("what", [*PLACED, "a helper"])
+@pytest.mark.parametrize("where", ["sync", "async", "branch", "call", "use"])
+def test_an_error_of_a_call_of_the_body_has_the_line_of_that_call(what: str, where: str) -> None:
+    act = PLACED.get(what, _helper)
+
+    @prompt
+    def inner(s: State) -> Any:
+        return act(s)
+
+    @prompt
+    async def later(s: State) -> Any:
+        return act(s)
+
+    @prompt
+    def outer(s: State) -> Any:
+        ways: dict[str, Callable[[], Any]] = {
+            "branch": lambda: s.fork(1, inner).all().value,
+            "call": inner,
+            "use": lambda: s.use(inner),
+        }
+        return ways[where]()
+
+    with pytest.raises(ProgramError) as caught:
+        {"sync": inner, "async": later}.get(where, outer)(runtime=ScriptedRuntime(lambda text, call: "5"))
+    error = caught.value
+    assert error.span is not None
+    assert (error.file, error.span.line) == (__file__, act.__code__.co_firstlineno + (what == "a helper"))
