@@ -8,10 +8,10 @@ from itertools import pairwise
 from frontend_lang.checker.misplaced import meant_as_option
 from frontend_lang.checker.prompt_ends import check_prompt_ends
 from frontend_lang.checker.reach import DECLARATIONS, leaves
-from frontend_lang.checker.report import Report, closest, span_at
+from frontend_lang.checker.report import Report, span_at
 from frontend_lang.checker.swallowed import check_swallowed_statement
 from frontend_lang.syntax import ast
-from frontend_lang.syntax.words import FOREIGN_WORDS, KEYWORDS
+from frontend_lang.syntax.words import CONTINUATIONS, FOREIGN_WORDS, KEYWORDS, close_word, statement_hint
 
 
 def check_layout(program: ast.Program, report: Report, *, interactive: bool) -> None:
@@ -51,9 +51,14 @@ def _report_bare(statement: ast.Evaluate, report: Report) -> None:
         report.add("E0203", statement.span, "this expression has no effect", "write `text …` to add it to the context")
         return
     name = expression.name
-    close = closest(name.lower(), sorted(KEYWORDS)) if len(name) > 2 else None
-    hint = FOREIGN_WORDS.get(name) or (f"did you mean `{close}`?" if close else None)
-    hint = hint or f"write `text {name}` to add its value to the context"
+    hint = f"write `text {name}` to add its value to the context"
+    if name in CONTINUATIONS or name in FOREIGN_WORDS:
+        hint = statement_hint(name) or hint
+    elif name in KEYWORDS:
+        hint = f"`{name}` is a keyword that goes on what stands before it"
+    elif len(name) > 2:
+        close = close_word(name.lower(), sorted(KEYWORDS))
+        hint = statement_hint(name) or (f"did you mean `{close}`?" if close else hint)
     report.add("E0203", statement.span, f"bare name `{name}` has no effect", hint)
 
 

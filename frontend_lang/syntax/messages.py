@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from typing import cast
@@ -12,6 +11,14 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from lark.lexer import PatternStr
 
 from frontend_lang.syntax import words
+from frontend_lang.syntax.intentions import (
+    bounds_hint,
+    changing_hint,
+    missing_value,
+    misspelt_keyword,
+    statement_as_value,
+    text_ended_in_hole,
+)
 from frontend_lang.syntax.positions import Problem
 
 _FIRST_WORD = re.compile(r"[ \t]*(?:[{};][ \t]*)*([A-Za-z_]\w*)")
@@ -21,6 +28,8 @@ _UNTIL = re.compile(r"\buntil\b")
 _SWALLOWED = re.compile(r"\b(system|user|assistant|text|line)[ \t]*:[^\n]*\}[ \t]*$", re.MULTILINE)
 _OPENERS = {"LBRACE": "}", "LPAR": ")", "LSQB": "]"}
 _CLOSERS = {"RBRACE": "{", "RPAR": "(", "RSQB": "["}
+_ITEMS = {"LBRACE": "fields", "LSQB": "items", "LPAR": "what stands in `(…)`"}
+_FEW = 6  # keywords that can stand in one place inside a statement
 _CHARACTER_HINTS = {
     "@": "@{…} works inside text; here write the expression alone",
     "!": "write `not`",
@@ -51,10 +60,22 @@ class Explainer:
 
     def explain(self, error: UnexpectedInput) -> Problem:
         """What is wrong, where, and what to do about it."""
+        ended = None if self._in_hole else text_ended_in_hole(self._source, *self._line_of(position_of(error)))
+        if ended:
+            return ended
         if isinstance(error, UnexpectedCharacters):
             return self._character(position_of(error))
         unexpected = cast("UnexpectedToken", error)  # there is no third kind
         return self._ending(unexpected) if unexpected.token.type == "$END" else self._token(unexpected)
+
+    @property
+    def _in_hole(self) -> bool:
+        """Whether the source is the expression of an `@{…}`, so that text stands around it."""
+        return self._end < len(self._source)
+
+    def _line_of(self, position: int) -> tuple[int, int]:
+        """Where the line of a position begins, and the position."""
+        return self._source.rfind("\n", 0, position) + 1, position
 
     # --- characters ---
 
@@ -96,7 +117,7 @@ class Explainer:
             position = opener.start_pos or 0
             message = f"`{opener}` is never closed"
             return Problem("E0202", position, position + 1, message, self._closing_hint(opener))
-        what = "the expression" if self._end < len(self._source) else "the program"
+        what = "the expression" if self._in_hole else "the program"
         expected = self._expected(error)
         return Problem("E0201", self._end, self._end, f"{what} ends too early: expected {expected}", None)
 
@@ -119,6 +140,9 @@ class Explainer:
             keyword_start = self._source.rfind(keyword, 0, start)
             message = f"`{keyword}` is a keyword here and cannot be assigned to"
             return Problem("E0205", keyword_start, keyword_start + len(keyword), message, "rename the variable")
+        meant = self._meant(error)
+        if meant:
+            return meant
         if token.type in _CLOSERS and not any(True for _ in _open_brackets(error)):
             return Problem(
                 "E0201", start, end, f"`{shown}` closes nothing", f"remove it, or add the `{_CLOSERS[token.type]}`"
@@ -131,6 +155,30 @@ class Explainer:
             return Problem("E0201", start, end, "comparisons do not chain", "join two with `and`: a < b and b < c")
         message = f"unexpected `{shown}`, expected {self._expected(error)}"
         return Problem("E0201", start, end, message, self._token_hint(error))
+
+    def _meant(self, error: UnexpectedToken) -> Problem | None:
+        """A mistake that began before the token."""
+        line_start, start = self._line_of(error.token.start_pos or 0)
+        if self._in_hole:
+            line_start = max(line_start, self._source.rfind("@{", 0, start))
+        as_value = self._as_value(error, line_start, start)
+        if as_value or self._in_hole or self._is_else_if(error):
+            return as_value
+        missing = missing_value(self._source, line_start, start)
+        return missing or misspelt_keyword(self._source, line_start, start)
+
+    def _as_value(self, error: UnexpectedToken, line_start: int, start: int) -> Problem | None:
+        """A statement as a value, on this line or before the bracket that is open."""
+        end = start + len(error.token) if str(error.token).isidentifier() else start
+        found = statement_as_value(self._source, line_start, end)
+        opener = next(_open_brackets(error), None)
+        if found or opener is None or self._in_hole:
+            return found
+        return statement_as_value(self._source, *self._line_of(opener.start_pos or 0))
+
+    def _is_else_if(self, error: UnexpectedToken) -> bool:
+        before = self._line_before(error.token.start_pos or 0)
+        return error.token.type == "IF" and before.rstrip().endswith("else")
 
     def _assigned_keyword(self, token: Token) -> str | None:
         if token.type != "EQUAL":
@@ -148,9 +196,10 @@ class Explainer:
             line = self._source.count("\n", 0, opener.start_pos or 0) + 1
             return f"`{opener}` on line {line} is still open"
         line_text = self._line_before(token.start_pos or 0)
-        if token.type == "IF" and line_text.rstrip().endswith("else"):
+        if self._is_else_if(error):
             return "write `elif`"
-        return self._order_hint(error) or self._word_hint(line_text + str(token)) or _CHARACTER_HINTS.get(str(token))
+        hint = self._order_hint(error) or self._separator_hint(error) or self._keyword_hint(error)
+        return hint or self._word_hint(line_text + str(token)) or _CHARACTER_HINTS.get(str(token))
 
     def _order_hint(self, error: UnexpectedToken) -> str | None:
         token, accepts = error.token, set(error.accepts or ())
@@ -159,19 +208,33 @@ class Explainer:
             return "options stand before `until`: gen x with … until …"
         if token.type == "LPAR" and accepts >= {"NAME", "NONE"} and "NOT" not in accepts:
             return "types have no parentheses: name the inner one with `type`"
+        if accepts == {"NAME", "OF"} or (accepts == {"EQUAL"} and token.type in ("RPAR", "COMMA", "LSQB")):
+            return bounds_hint(self._line_before(start))
+        if token.type in ("ADD", "MUL"):
+            return changing_hint(self._line_before(start), str(token), self._source[start + len(token) : self._end])
         return None
 
-    def _word_hint(self, line: str) -> str | None:
-        match = _FIRST_WORD.match(line)
-        word = match.group(1) if match else ""
-        if word in words.CONTINUATIONS:
-            return words.CONTINUATIONS[word]
-        if not word or word in words.KEYWORDS:
+    def _separator_hint(self, error: UnexpectedToken) -> str | None:
+        """Where a comma could stand and the next item stands instead."""
+        token, accepts = error.token, set(error.accepts or ())
+        begins_item = token.type in words.EXPRESSION_TERMINALS | {"SEMICOLON"} or str(token).isidentifier()
+        opener = next(_open_brackets(error), None)
+        if opener is None or "COMMA" not in accepts or not begins_item:
             return None
-        if word in words.FOREIGN_WORDS:
-            return words.FOREIGN_WORDS[word]
-        close = difflib.get_close_matches(word.lower(), words.STATEMENT_KEYWORDS, 1, 0.65)
-        return f"did you mean `{close[0]}`?" if close else None
+        return f"separate {_ITEMS[opener.type]} with `,`"
+
+    def _keyword_hint(self, error: UnexpectedToken) -> str | None:
+        """For a misspelt keyword inside a statement."""
+        patterns = [self._terminals[name] for name in error.accepts or () if name in self._terminals]
+        known = sorted(each.value for each in patterns if isinstance(each, PatternStr) and each.value.isalpha())
+        if not str(error.token).isidentifier() or len(known) > _FEW:
+            return None
+        close = words.close_word(str(error.token).lower(), known, 0.5)
+        return f"did you mean `{close}`?" if close else None
+
+    def _word_hint(self, line: str) -> str | None:
+        match = None if self._in_hole else _FIRST_WORD.match(line)
+        return words.statement_hint(match.group(1)) if match else None
 
     # --- what could stand there ---
 

@@ -37,6 +37,9 @@ _OPENING = re.compile(r"[ \t]*\n")
 _HOLE = "\ud800"  # stands for a hole while a block is dedented: no source contains half a surrogate pair
 
 
+QUOTE_HINT = 'a `"` inside `@{…}` ends the text: write \'…\' there, or put the text between """ fences'
+
+
 class TextReader:
     """Reads one text token of `source`. Problems are collected, never raised."""
 
@@ -102,6 +105,8 @@ class TextReader:
     def _report_unclosed(self, start: int, end: int) -> None:
         line_end = self._source.find("\n", start, end)
         hint = "close it with `}`, or write @@{ for the characters @{"
+        if self._source[end : end + 1] == '"' and "}" in self._source[end : _line_end(self._source, end)]:
+            hint = QUOTE_HINT
         self._problems.append(
             Problem("E0104", start, line_end if line_end >= 0 else end, "`@{` is never closed in this text", hint)
         )
@@ -137,6 +142,11 @@ def dedent(text: str) -> str:
     if lines and not _is_not_blank(lines[-1]):
         lines = lines[:-1]
     return "\n".join([*on_fence_line, *(_without(margin, line) for line in lines)])
+
+
+def _line_end(source: str, position: int) -> int:
+    end = source.find("\n", position)
+    return end if end >= 0 else len(source)
 
 
 def _is_not_blank(line: str) -> bool:

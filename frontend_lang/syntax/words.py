@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 ROLES = ("system", "user", "assistant")
 
 STATEMENT_KEYWORDS = (
@@ -34,6 +37,7 @@ FOREIGN_WORDS = {
     "match": "write `if … { } elif … { }`",
     "except": "write `catch`",
     "include": "write `import`",
+    **dict.fromkeys(("elsif", "elseif"), "write `elif`"),
 }
 
 # Values as other languages write them -> ours.
@@ -45,11 +49,35 @@ FOREIGN_VALUES = {
 
 # Words that go on a statement before them -> what that is.
 CONTINUATIONS = {
-    "else": "`else` follows the `}` of an `if`",
+    "else": "`else` follows the `}` of an `if`, as `elif` does",
     "elif": "`elif` follows the `}` of an `if`",
     "catch": "`catch` follows the `}` of a `try`",
     "join": "`join` follows the `}` of a fork",
 }
+
+
+def close_word(word: str, known: Iterable[str], likeness: float = 0.65) -> str | None:
+    """The known word that a mistyped one is most like; letters that changed places count least."""
+    candidates = [each for each in known if each != word]
+    for each in candidates:
+        if sorted(each) == sorted(word):
+            return each
+    return next(iter(difflib.get_close_matches(word, candidates, 1, likeness)), None)
+
+
+def statement_hint(word: str) -> str | None:
+    """For a name that stands where a statement begins: what was meant, if it is like a word of this or another
+    language.
+    """
+    if word in CONTINUATIONS:
+        return CONTINUATIONS[word]
+    if word in KEYWORDS:
+        return None
+    close = word if word in FOREIGN_WORDS else close_word(word.lower(), _BEGIN_LINES) if len(word) > 1 else None
+    return FOREIGN_WORDS.get(close) or f"did you mean `{close}`?" if close else None
+
+
+_BEGIN_LINES = (*STATEMENT_KEYWORDS, *CONTINUATIONS, *FOREIGN_WORDS)
 
 TEXT_TERMINALS = frozenset({"STRING", "RAW", "BLOCK", "RAWBLOCK"})
 EXPRESSION_TERMINALS = TEXT_TERMINALS | {

@@ -15,7 +15,7 @@ def codes(source: str) -> list[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("source", "code", "place", "words"),
     [
-        ("usr: hi", "E0201", (1, 4), "did you mean `user`?"),
+        ("usr: hi", "E0201", (1, 1), "did you mean `user`?"),
         ("text = 3", "E0205", (1, 1), "rename"),
         ("if a {\n gen = 2\n}", "E0205", (2, 2), "rename"),
         ("let a = ", "E0201", (1, 9), None),
@@ -24,8 +24,8 @@ def codes(source: str) -> list[tuple[str, int]]:
         ("let a = 1 }", "E0201", (1, 11), "remove it"),
         ("let a = (1 }", "E0201", (1, 12), "`(` on line 1 is still open"),
         ("if a { } else if b { }", "E0201", (1, 15), "write `elif`"),
-        ("while x { }", "E0201", (1, 9), "repeat"),
-        ("else { }", "E0201", (1, 6), "follows the `}` of an `if`"),
+        ("while x { }", "E0201", (1, 1), "repeat"),
+        ("else { }", "E0201", (1, 1), "follows the `}` of an `if`"),
         ("let a = !b", "E0102", (1, 9), "write `not`"),
         ("let a = “b”", "E0102", (1, 9), "straight quotes"),
         ("let a = b && c", "E0102", (1, 11), "write `and`"),
