@@ -11,7 +11,7 @@ from frontend_lang.checker.report import Report
 from frontend_lang.errors import ProgramError
 from frontend_lang.interpreter.generation import option_texts
 from frontend_lang.modules import Module
-from frontend_lang.operators import truth
+from frontend_lang.operators import binary, compare, negate, truth
 from frontend_lang.running.limits import Limits
 from frontend_lang.syntax import ast
 from frontend_lang.types import TypeSystem
@@ -52,7 +52,10 @@ class _Literals:
             ast.Def: self._returns,
             ast.Call: self._arguments,
             ast.Select: self._select,
-            ast.Binary: self._division,
+            ast.Binary: self._binary,
+            ast.Compare: self._compare,
+            ast.Unary: self._unary,
+            ast.Logical: self._logical,
             ast.RecordLiteral: self._record,
         }
 
@@ -98,7 +101,27 @@ class _Literals:
             for item in node.candidates.items:
                 self._judge(item, lambda value: option_texts([value]))
 
-    def _division(self, node: ast.Binary) -> None:
+    def _unary(self, node: ast.Unary) -> None:
+        self._judge(node.operand, negate if node.operator == "-" else lambda value: truth(value, "`not`"))
+
+    def _logical(self, node: ast.Logical) -> None:
+        for side in (node.left, node.right):
+            self._judge(side, lambda value: truth(value, f"`{node.operator}`"))
+
+    def _compare(self, node: ast.Compare) -> None:
+        self._judge_both(node, lambda left, right: compare(node.operator, left, right))
+
+    def _judge_both(self, node: ast.Binary | ast.Compare, judge: Callable[[Value, Value], object]) -> None:
+        """Report at the node what `judge` raises about both sides, if both are written out."""
+        if _is_written(node.left) and _is_written(node.right):
+            try:
+                judge(literal_value(node.left), literal_value(node.right))
+            except ProgramError as error:
+                if error.code == "E0402":
+                    self._report.add(error.code, node.span, error.message, error.hint)
+
+    def _binary(self, node: ast.Binary) -> None:
+        self._judge_both(node, lambda left, right: binary(node.operator, left, right))
         if node.operator in ("/", "//", "%") and isinstance(node.right, ast.Constant) and node.right.value == 0:
             self._report.add("E0407", node.right.span, f"`{node.operator}` by zero", None)
 
