@@ -12,7 +12,7 @@ TORCH  ?= torch==2.13.0
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN    := $(VENV)/bin
-NATIVE := pyproject.toml kernels/CMakeLists.txt $(wildcard kernels/csrc/*)
+NATIVE := pyproject.toml kernels/CMakeLists.txt $(shell find kernels/csrc -type f)
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .PHONY: demo test quick lint format prove clean

@@ -20,6 +20,14 @@ def native_module() -> ModuleType | None:
         return None
 
 
+def required_module() -> ModuleType:
+    """The compiled module. Raises RuntimeError on an install without one."""
+    module = native_module()
+    if module is None:
+        raise RuntimeError("the native module was not built: install with a C++ compiler")
+    return module
+
+
 def has_native() -> bool:
     """Whether the compiled module is there."""
     return native_module() is not None

@@ -7,17 +7,16 @@ of the formula. Softmax and sums are in fp32 in both.
 
 from __future__ import annotations
 
-from math import isfinite
-
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from radixkv_kernels.arguments import check_layer, check_spec, check_tensor
 from radixkv_kernels.batch import check_batch
 from radixkv_kernels.partial import MergedParts, ScoreRule, partial_attention
 from radixkv_kernels.protocols import AttentionBatch, AttentionSpec, KVLayout
 from radixkv_kernels.segments import Segment, SegmentPlanner, Segments
-from radixkv_kernels.storage import STORAGE_DTYPES, KVStorage, check_copies
+from radixkv_kernels.storage import KVStorage, check_copies
 
 
 class ReferenceAttention:
@@ -64,7 +63,7 @@ class ReferenceAttention:
     def run(self, layer: int, query: Tensor, spec: AttentionSpec) -> Tensor:
         """Attend: (num_tokens, num_heads, head_dim) -> the same shape and dtype."""
         planner = self._check_layer(layer)
-        _check_spec(spec, self.layout)
+        check_spec(spec, self.layout)
         self._check_tensor("query", query, spec.num_heads)
         if spec.window not in self._segments:
             self._segments[spec.window] = planner.segments(spec.window)
@@ -130,20 +129,10 @@ class ReferenceAttention:
         return rows.permute(1, 2, 0, 3), key.transpose(0, 1).expand(shape), value.transpose(0, 1).expand(shape)
 
     def _check_layer(self, layer: int) -> SegmentPlanner:
-        if self._planner is None:
-            raise ValueError("plan: expected a valid plan before write_kv and run, found none")
-        if not 0 <= layer < self.layout.num_layers:
-            raise ValueError(f"layer: expected 0 to {self.layout.num_layers - 1}, got {layer}")
-        return self._planner
+        return check_layer(layer, self.layout, self._planner)
 
     def _check_tensor(self, name: str, tensor: Tensor, num_heads: int) -> None:
-        shape = (self._num_tokens, num_heads, self.layout.head_dim)
-        if tensor.shape != shape:
-            raise ValueError(f"{name}: expected shape {shape}, got {tuple(tensor.shape)}")
-        if tensor.dtype not in STORAGE_DTYPES:
-            raise ValueError(f"{name}: expected fp32, bf16 or fp16, got {tensor.dtype}")
-        if tensor.device != self._storage.device:
-            raise ValueError(f"{name}: expected on {self._storage.device}, got {tensor.device}")
+        check_tensor(name, tensor, (self._num_tokens, num_heads, self.layout.head_dim), self._storage.device)
 
 
 def _tokens_first(arranged: Tensor, segment: Segment) -> Tensor:
@@ -151,14 +140,3 @@ def _tokens_first(arranged: Tensor, segment: Segment) -> Tensor:
     if not segment.single_query:
         arranged = arranged.permute(2, 0, 1, 3)
     return arranged.reshape(arranged.shape[0], -1, arranged.shape[-1])
-
-
-def _check_spec(spec: AttentionSpec, layout: KVLayout) -> None:
-    if spec.num_heads < 1 or spec.num_heads % layout.num_kv_heads:
-        raise ValueError(f"spec.num_heads: expected a multiple of {layout.num_kv_heads}, got {spec.num_heads}")
-    if spec.window is not None and spec.window < 1:
-        raise ValueError(f"spec.window: expected at least 1 or None, got {spec.window}")
-    if spec.soft_cap is not None and not spec.soft_cap > 0:
-        raise ValueError(f"spec.soft_cap: expected above 0 or None, got {spec.soft_cap}")
-    if not isfinite(spec.scale):
-        raise ValueError(f"spec.scale: expected a finite number, got {spec.scale}")

@@ -8,6 +8,8 @@ from typing import Final
 
 import torch
 
+from radixkv_kernels.cpu_attention import CPUAttention, block_bytes
+from radixkv_kernels.native import has_native
 from radixkv_kernels.protocols import KVLayout, PagedAttention
 from radixkv_kernels.reference import ReferenceAttention
 
@@ -37,10 +39,15 @@ class Choice:
 
     backend: str
     reasons: Mapping[str, str]
+    num_heads: int
 
     def make(self, layout: KVLayout, device: torch.device | str) -> PagedAttention:
         """The backend with fresh storage of this layout."""
-        return _MAKERS[self.backend](layout, device)
+        return _MAKERS[self.backend](layout, device, self.num_heads)
+
+    def bytes_per_block(self, layout: KVLayout) -> int:
+        """What a block of this layout takes in the backend's storage, all layers."""
+        return block_bytes(layout) if self.backend == "cpu" else layout.bytes_per_block
 
 
 class UnsupportedCombination(Exception):
@@ -77,7 +84,7 @@ def choose_backend(wanted: Wanted) -> Choice:
         reasons[wanted.backend] = f"unknown backend, there are {', '.join(BACKENDS)}"
     if picked is None:
         raise UnsupportedCombination(wanted, reasons)
-    return Choice(picked, reasons)
+    return Choice(picked, reasons, wanted.num_heads)
 
 
 def _refusal(backend: str, wanted: Wanted) -> str | None:
@@ -90,7 +97,15 @@ def _refusal(backend: str, wanted: Wanted) -> str | None:
         return f"KV format {wanted.kv_format!r} not in this version"
     if wanted.head_dim < 1 or wanted.num_kv_heads < 1 or wanted.num_heads % wanted.num_kv_heads:
         return f"{wanted.num_heads} heads are no multiple of {wanted.num_kv_heads} KV heads"
-    return _device_refusal(wanted.device)
+    return _device_refusal(wanted.device) or (_cpu_refusal(wanted) if backend == "cpu" else None)
+
+
+def _cpu_refusal(wanted: Wanted) -> str | None:
+    if torch.device(wanted.device).type != "cpu":
+        return f"device {wanted.device!r} is no CPU"
+    if not has_native():
+        return "the native module was not built: install with a C++ compiler"
+    return f"head size {wanted.head_dim} is odd" if wanted.head_dim % 2 else None
 
 
 def _device_refusal(device: str) -> str | None:
@@ -103,6 +118,15 @@ def _device_refusal(device: str) -> str | None:
     return f"device {device!r} is not here"
 
 
-_MAKERS: Final[Mapping[str, Callable[[KVLayout, torch.device | str], PagedAttention]]] = {
-    "reference": ReferenceAttention,
+def _reference(layout: KVLayout, device: torch.device | str, _: int) -> PagedAttention:
+    return ReferenceAttention(layout, device)
+
+
+def _cpu(layout: KVLayout, _: torch.device | str, num_heads: int) -> PagedAttention:
+    return CPUAttention(layout, num_heads)
+
+
+_MAKERS: Final[Mapping[str, Callable[[KVLayout, torch.device | str, int], PagedAttention]]] = {
+    "cpu": _cpu,
+    "reference": _reference,
 }

@@ -16,7 +16,7 @@ from radixkv.engine.constraining import token_vocabulary
 from radixkv.engine.machine import free_memory, usable_cores
 from radixkv.engine.sizing import PoolPlan, plan_pool
 from radixkv.errors import NotInThisVersion
-from radixkv.models import LoadedModel, load_model, locate_model
+from radixkv.models import LoadedModel, load_model, locate_model, with_native_decoder
 from radixkv.request import Namespace
 from radixkv.runner import AttentionChoice, AttentionShape, Runner, choose_attention
 from radixkv.scheduler import Scheduler, SchedulerLimits
@@ -75,6 +75,8 @@ def fit_parts(config: EngineConfig, model: LoadedModel, tokenizer: Tokenizer) ->
     _LOG.info("attention: %s, KV in %s, on %s", attention.backend, attention.kv_format, attention.device)
     for note in pool.notes:
         _LOG.warning("%s", note)
+    if attention.backend == "cpu":
+        model = with_native_decoder(model)
     return EngineParts(
         config,
         model,

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from radixkv.models.compute_type import auto_dtype, resolve_dtype
     from radixkv.models.decoder import Decoder
     from radixkv.models.loading import LoadedModel, load_model
+    from radixkv.models.native import with_native_decoder
 
 _NEED_TORCH = {
     "Decoder": "decoder",
     "LoadedModel": "loading",
     "auto_dtype": "compute_type",
     "load_model": "loading",
+    "with_native_decoder": "native",
     "resolve_dtype": "compute_type",
 }
 
@@ -49,6 +51,7 @@ __all__ = [
     "read_config",
     "resolve_dtype",
     "supported_architectures",
+    "with_native_decoder",
 ]
 
 

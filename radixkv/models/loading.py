@@ -18,6 +18,7 @@ from radixkv.models.files import ModelFiles
 from radixkv.models.folder import weight_files
 from radixkv.models.read_config import read_config
 from radixkv.models.weights import Progress, build_parameters, check_source
+from radixkv_kernels.cpu_decoder import CPUDecoder
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class LoadedModel:
 
     files: ModelFiles
     config: ModelConfig
-    decoder: Decoder
+    decoder: Decoder | CPUDecoder
     digest: str
     dtype: torch.dtype
     weights_bytes: int

@@ -57,7 +57,7 @@ class AttentionChoice:
     @property
     def bytes_per_block(self) -> int:
         """Bytes of KV of one block over all layers."""
-        return self.one_block.bytes_per_block
+        return self.choice.bytes_per_block(self.one_block)
 
     def build(self, num_blocks: int) -> PagedAttention:
         """The backend with fresh storage of that many blocks."""

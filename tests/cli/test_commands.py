@@ -226,7 +226,7 @@ def test_check_fails_with_a_caret(radixkv) -> None:
 
 def test_doctor_reports_backend_native_module_and_threads(radixkv) -> None:
     report = json.loads(radixkv("doctor", "--json").out)
-    assert report["engine"]["attention backend"] == "reference"
+    assert report["engine"]["attention backend"] == "cpu"
     assert report["engine"]["native module"] == "built"
     assert report["engine"]["threads"] == report["machine"]["cores for this process"] == usable_cores()
     assert report["versions"]["torch"].startswith("2.")
@@ -242,7 +242,7 @@ def test_doctor_shows_what_an_engine_with_these_settings_would_pick(radixkv, tin
 def test_doctor_without_the_model_fetches_nothing(radixkv, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("RADIXKV_CACHE", str(tmp_path))
     engine = json.loads(radixkv("doctor", "--json").out)["engine"]
-    assert engine["attention backend"] == "reference"
+    assert engine["attention backend"] == "cpu"
     assert engine["for"] == "any model (smollm2 is not here)"
     assert not list(tmp_path.iterdir())
 

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from radixkv.engine import Engine, Norm, RoleOpen, Scores, Text
 from radixkv.engine.scoring import OptionTrie, ScoreMemo, normalise, softmax
+from radixkv.models import LoadedModel
 from radixkv.request import Namespace, SamplingParams
+from radixkv.tokenizer import Tokenizer
 from whole_sequence import continuation_logprobs
 
 BY_ALL = list(Norm)
@@ -31,12 +33,14 @@ def score(engine: Engine, context: str, options: Sequence[str], norm: Norm = Nor
     return asyncio.run(run())
 
 
-def brute_force(engine: Engine, context: str, options: Sequence[str], norm: Norm) -> list[float]:
+def brute_force(
+    model: LoadedModel, tokenizer: Tokenizer, context: str, options: Sequence[str], norm: Norm
+) -> list[float]:
     """Scores by whole forwards over context and option, tokenised as one text; options share no first token here."""
-    tokenizer, vocab_size = engine.tokenizer, engine.tokenizer.vocab_size
+    vocab_size = tokenizer.vocab_size
     texts = [tokenizer.encode(context + option).tolist() for option in options]
     shared = len(list(itertools.takewhile(lambda column: len(set(column)) == 1, zip(*texts, strict=False))))
-    rows = [continuation_logprobs(engine.model, text[:shared], text[shared:], vocab_size) for text in texts]
+    rows = [continuation_logprobs(model, text[:shared], text[shared:], vocab_size) for text in texts]
     tails = [text[shared:] for text in texts]
     match norm:
         case Norm.TOKENS:
@@ -45,7 +49,7 @@ def brute_force(engine: Engine, context: str, options: Sequence[str], norm: Norm
             return [sum(row) for row in rows]
         case Norm.PRIOR:
             start = [tokenizer.bos_id]
-            alone = [continuation_logprobs(engine.model, start, tail, vocab_size) for tail in tails]
+            alone = [continuation_logprobs(model, start, tail, vocab_size) for tail in tails]
             return [sum(row) - sum(base) for row, base in zip(rows, alone, strict=True)]
         case Norm.GREEDY:
             alive = list(range(len(rows)))
@@ -77,7 +81,7 @@ def test_r153_scores_equal_brute_force(
 ) -> None:
     engine = make_engine(padded)
     scores = score(engine, context, options, norm)
-    expected = brute_force(engine, context, options, norm)
+    expected = brute_force(padded, engine.tokenizer, context, options, norm)
     assert scores.scores == pytest.approx(expected, abs=2e-4)
     assert scores.best == expected.index(max(expected))
     assert sum(scores.probabilities) == pytest.approx(1.0)

@@ -1,0 +1,2 @@
+#define RADIXKV_ISA avx2
+#include "variants/kernels.inl"

@@ -1,0 +1,2 @@
+#define RADIXKV_ISA avx512
+#include "variants/kernels.inl"

@@ -1,0 +1,2 @@
+#define RADIXKV_ISA avx512_bf16
+#include "variants/kernels.inl"

@@ -1,0 +1,2 @@
+#define RADIXKV_ISA plain
+#include "variants/kernels.inl"
