@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 
 #include <omp.h>
 
+#include "common/barrier.h"
 #include "common/halves.h"
 #include "linear.h"
 
@@ -61,6 +63,7 @@ struct Decoder::Step {
     KVView kv;
     StepAttention& attention;
     Buffers& buffers;
+    Barrier& barrier;
 };
 
 Decoder::Decoder(DecoderShape shape, std::vector<float> frequencies, Isa isa)
@@ -245,7 +248,7 @@ void Decoder::run_layer(const Step& step, std::int64_t index, int thread, int th
     norm.output = buffers.normed.data();
     norm.output_type = shape_.type;
     kernels_.norm(norm, first, last);
-#pragma omp barrier
+    step.barrier.wait();
     LinearArgs linear;
     linear.weights = &layer.qkv;
     linear.input = buffers.normed.data();
@@ -254,7 +257,7 @@ void Decoder::run_layer(const Step& step, std::int64_t index, int thread, int th
     linear.output = buffers.heads.data();
     linear.output_stride = shape_.qkv_features();
     kernels_.linear(linear, thread, threads);
-#pragma omp barrier
+    step.barrier.wait();
     RotateArgs rotate;
     rotate.heads = buffers.heads.data();
     rotate.stride = shape_.qkv_features();
@@ -269,7 +272,7 @@ void Decoder::run_layer(const Step& step, std::int64_t index, int thread, int th
     rotate.slots = plan.slots().data();
     rotate.is_last = plan.is_last().data();
     kernels_.rotate(rotate, first, last);
-#pragma omp barrier
+    step.barrier.wait();
     AttentionArgs attention;
     attention.kv = step.kv;
     attention.layer = index;
@@ -282,10 +285,10 @@ void Decoder::run_layer(const Step& step, std::int64_t index, int thread, int th
     attention.scale = 1.0f / std::sqrt(static_cast<float>(shape_.head_dim));
     attention.window = shape_.windows[index];
     step.attention.run(kernels_, attention, index, thread);
-#pragma omp barrier
+    step.barrier.wait();
     if (step.attention.has_parts()) {
         step.attention.merge(kernels_, attention, thread, threads);
-#pragma omp barrier
+        step.barrier.wait();
     }
     linear.weights = &layer.output;
     linear.input = buffers.attended.data();
@@ -294,10 +297,10 @@ void Decoder::run_layer(const Step& step, std::int64_t index, int thread, int th
     linear.output_stride = shape_.hidden;
     linear.finish = Finish::add;
     kernels_.linear(linear, thread, threads);
-#pragma omp barrier
+    step.barrier.wait();
     norm.weight = layer.mlp_norm.data();
     kernels_.norm(norm, first, last);
-#pragma omp barrier
+    step.barrier.wait();
     linear.weights = &layer.gate_up;
     linear.input = buffers.normed.data();
     linear.input_stride = shape_.hidden;
@@ -306,7 +309,7 @@ void Decoder::run_layer(const Step& step, std::int64_t index, int thread, int th
     linear.output_type = shape_.type;
     linear.finish = Finish::silu_gate;
     kernels_.linear(linear, thread, threads);
-#pragma omp barrier
+    step.barrier.wait();
     linear.weights = &layer.down;
     linear.input = buffers.gated.data();
     linear.input_stride = shape_.padded_intermediate();
@@ -314,20 +317,23 @@ void Decoder::run_layer(const Step& step, std::int64_t index, int thread, int th
     linear.output_stride = shape_.hidden;
     linear.finish = Finish::add;
     kernels_.linear(linear, thread, threads);
-#pragma omp barrier
+    step.barrier.wait();
 }
 
 void Decoder::forward(const std::int32_t* token_ids, KVStore& store, StepAttention& attention, float* hidden, int threads) {
     const std::int64_t tokens = attention.current().tokens();
     buffers_->fit(shape_, tokens);
     attention.rewind();
-    const Step step{token_ids, tokens, store.view(), attention, *buffers_};
+    std::optional<Barrier> barrier;
 #pragma omp parallel num_threads(threads)
     {
         const int thread = omp_get_thread_num(), count = omp_get_num_threads();
+#pragma omp single
+        barrier.emplace(count);  // of the threads that there really are
+        const Step step{token_ids, tokens, store.view(), attention, *buffers_, *barrier};
         const std::int64_t first = tokens * thread / count, last = tokens * (thread + 1) / count;
         embed(step, first, last);
-#pragma omp barrier
+        barrier->wait();
         for (std::int64_t layer = 0; layer < shape_.layers; ++layer) run_layer(step, layer, thread, count);
         NormArgs norm;
         norm.input = buffers_->residual.data();
