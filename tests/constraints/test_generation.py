@@ -72,13 +72,14 @@ def test_constrained_greedy_tokens_do_not_depend_on_cache_batch_or_preemption(
         for one_ in serve(engine_of(prefix_cache=False), [prompt], [constraint])
     ]
     warm = engine_of()
-    small = engine_of(num_blocks=50, block_size=4)
+    small = engine_of(num_blocks=40, block_size=4)
     runs = {
         "cache off": serve(engine_of(prefix_cache=False), prompts, constraints),
         "cold": serve(warm, prompts, constraints),
         "warm": serve(warm, prompts, constraints),
         "small steps": serve(engine_of(step_tokens=8, max_running=8), prompts, constraints),
         "small pool": serve(small, prompts, constraints),
+        "small pool, constraints compiled": serve(small, prompts, constraints),  # so all begin together
     }
     assert small.stats().scheduler.preemptions > 0
     assert warm.stats().scheduler.forced_tokens > 0
