@@ -197,7 +197,6 @@ NB_MODULE(_cpu, module) {
     nb::class_<Decoder>(module, "Decoder")
         .def("__init__", [](Decoder* self, const DecoderShape& shape, std::vector<float> frequencies,
                             const std::string& isa) { new (self) Decoder(shape, std::move(frequencies), isa_of(isa)); })
-        .def_prop_ro("weights_bytes", &Decoder::weights_bytes)
         .def("set_weights", [](Decoder& self, const std::string& name, std::uintptr_t data, std::int64_t rows,
                                std::int64_t columns) { self.set_weights(name, pointer<void>(data), rows, columns); })
         .def("check_complete", &Decoder::check_complete)

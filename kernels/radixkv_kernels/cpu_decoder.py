@@ -74,11 +74,6 @@ class CPUDecoder:
             self._native.set_weights(name, values.data_ptr(), values.shape[0], columns)
         self._native.check_complete()
 
-    @property
-    def weights_bytes(self) -> int:
-        """Memory of the packed matrices."""
-        return self._native.weights_bytes
-
     def forward(self, token_ids: Tensor, positions: Tensor, attention: PagedAttention) -> Tensor:
         """Compute one step, already planned in `attention`, a CPUAttention.
 

@@ -16,14 +16,18 @@ namespace radixkv {
 
 namespace {
 
-std::vector<float> widened(const void* data, std::int64_t count, Type type) {
-    std::vector<float> values(count);
+void widen(const void* data, std::int64_t count, Type type, float* to) {
     if (type == Type::f32) {
-        std::memcpy(values.data(), data, count * sizeof(float));
-        return values;
+        std::memcpy(to, data, count * sizeof(float));
+        return;
     }
     const auto* halves = static_cast<const std::uint16_t*>(data);
-    for (std::int64_t i = 0; i < count; ++i) values[i] = type == Type::bf16 ? from_bf16(halves[i]) : from_f16(halves[i]);
+    for (std::int64_t i = 0; i < count; ++i) to[i] = type == Type::bf16 ? from_bf16(halves[i]) : from_f16(halves[i]);
+}
+
+std::vector<float> widened(const void* data, std::int64_t count, Type type) {
+    std::vector<float> values(count);
+    widen(data, count, type, values.data());
     return values;
 }
 
@@ -217,13 +221,9 @@ void Decoder::embed(const Step& step, std::int64_t first, std::int64_t last) con
     std::vector<char> row(shape_.hidden * size_of(shape_.type));
     for (std::int64_t token = first; token < last; ++token) {
         const std::int64_t id = step.token_ids[token];
-        if (shape_.tied) {
-            unpack_row(head_, id, row.data());
-        } else {
-            std::memcpy(row.data(), static_cast<const char*>(embedding_) + id * row.size(), row.size());
-        }
-        const std::vector<float> values = widened(row.data(), shape_.hidden, shape_.type);
-        std::copy(values.begin(), values.end(), step.buffers.residual.begin() + token * shape_.hidden);
+        if (shape_.tied) unpack_row(head_, id, row.data());
+        const char* from = shape_.tied ? row.data() : static_cast<const char*>(embedding_) + id * row.size();
+        widen(from, shape_.hidden, shape_.type, step.buffers.residual.data() + token * shape_.hidden);
         const std::int64_t half = shape_.head_dim / 2;
         const auto position = static_cast<float>(step.attention.current().positions()[token]);
         for (std::int64_t i = 0; i < half; ++i) {
